@@ -10,7 +10,7 @@ namespace outboard::manifests {
 using kube::CustomResourceName;
 
 bool IsOf(const CustomResourceName& resource, const OtherObject& object) {
-  if (!object.custom || object.api_version != resource.api_version()) return false;
+  if (object.api_version != resource.api_version()) return false;
   const std::string kind = absl::AsciiStrToLower(object.kind);
   absl::string_view stem = kind;
   const char last = kind.empty() ? ' ' : kind.back();

@@ -4,7 +4,7 @@
 #ifndef OUTBOARD_CLI_MANIFESTS_CUSTOM_OBJECT_H_
 #define OUTBOARD_CLI_MANIFESTS_CUSTOM_OBJECT_H_
 
-#include "cli/manifests/object_reader.h"
+#include "cli/manifests/drafts.h"
 #include "shim/kube/wire/custom_resource_name.h"
 
 namespace outboard::manifests {

@@ -15,7 +15,6 @@ TEST(IsOf, GuessesThePluralAsKubectlDoes) {
     OtherObject object;
     object.api_version = "example.com/v1";
     object.kind = kind;
-    object.custom = true;
     return IsOf(*ParseCustomResourceName(resource), object);
   };
   EXPECT_TRUE(is("widgets.v1.example.com", "Widget"));

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/manifests/yaml_document.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -29,13 +31,16 @@ DocNode Json(const std::string& text) {
 }
 
 DocNode Yaml(const std::string& text) {
-  absl::StatusOr<std::vector<DocNode>> docs = ParseYaml("f", text);
-  EXPECT_TRUE(docs.ok()) << docs.status();
-  return docs.ok() && docs->size() == 1 ? docs->front() : DocNode();
+  const YamlDocuments parsed = ParseYaml(text);
+  EXPECT_TRUE(parsed.errors.empty()) << parsed.errors[0].what;
+  return parsed.documents.size() == 1 ? parsed.documents[0] : DocNode();
 }
 
-std::string YamlError(const std::string& text) {
-  return std::string(ParseYaml("f", text).status().message());
+std::string YamlErrorOf(const std::string& text) {
+  std::vector<std::string> errors;
+  for (const YamlError& error : ParseYaml(text).errors)
+    errors.push_back(absl::StrCat(error.line, ":", error.column, ": ", error.what));
+  return absl::StrJoin(errors, "\n");
 }
 std::string JsonError(const std::string& text) {
   return std::string(ParseJson("f", text).status().message());
@@ -127,12 +132,12 @@ TEST(Yaml, PlainScalarsAsKubectlReadsThem) {
 }
 
 TEST(Yaml, DocumentsAnchorsAndMerges) {
-  absl::StatusOr<std::vector<DocNode>> docs =
-      ParseYaml("f", "---\na: 1\n---\n# nothing\n---\nb: 2\n...\n");
-  ASSERT_TRUE(docs.ok()) << docs.status();
-  ASSERT_EQ(docs->size(), 2u);
-  EXPECT_EQ(ToJson((*docs)[1]), "{\"b\":2}");
-  EXPECT_EQ((*docs)[1].line, 6);
+  const YamlDocuments parsed = ParseYaml("---\na: 1\n---\n# nothing\n---\nb: 2\n...\n");
+  ASSERT_EQ(parsed.documents.size(), 2u);
+  EXPECT_EQ(ToJson(parsed.documents[1]), "{\"b\":2}");
+  EXPECT_EQ(parsed.documents[1].line, 6);
+  EXPECT_EQ(parsed.documents[1].members[0].line, 6);
+  EXPECT_EQ(parsed.documents[1].members[0].column, 1);
   EXPECT_EQ(ToJson(Yaml("x: &a {p: 1, q: [2]}\ny: *a\nz:\n  <<: *a\n  p: 3\n")),
             "{\"x\":{\"p\":1,\"q\":[2]},\"y\":{\"p\":1,\"q\":[2]},\"z\":{\"p\":3,\"q\":[2]}}");
   EXPECT_EQ(ToJson(Yaml("a: &a {p: 1}\nb: &b {p: 2, q: 2}\nc: {<<: [*a, *b]}\n")),
@@ -140,20 +145,20 @@ TEST(Yaml, DocumentsAnchorsAndMerges) {
 }
 
 TEST(Yaml, Refused) {
-  EXPECT_EQ(YamlError("a: 1\nb: 2\na: 3\n"), "f:3:1: duplicate field \"a\"");
-  EXPECT_THAT(YamlError("a: [1\n"), HasSubstr("f:2:"));
-  EXPECT_THAT(YamlError("a: b: c\n"), HasSubstr("f:1:"));
-  EXPECT_THAT(YamlError("? [a]\n: 1\n"), HasSubstr("a key must be a string"));
-  EXPECT_THAT(YamlError("a: &x [*x]\n"), HasSubstr("alias"));
-  EXPECT_THAT(YamlError("<<: 5\n"), HasSubstr("<< must refer to"));
-  EXPECT_THAT(YamlError(std::string(100000, '[')), HasSubstr("f:1:"));
+  EXPECT_EQ(YamlErrorOf("a: 1\nb: 2\na: 3\n"), "3:1: duplicate field \"a\"");
+  EXPECT_THAT(YamlErrorOf("a: [1\n"), HasSubstr("2:"));
+  EXPECT_THAT(YamlErrorOf("a: b: c\n"), HasSubstr("1:5: "));
+  EXPECT_THAT(YamlErrorOf("? [a]\n: 1\n"), HasSubstr("a key must be a string"));
+  EXPECT_THAT(YamlErrorOf("a: &x [*x]\n"), HasSubstr("alias"));
+  EXPECT_THAT(YamlErrorOf("<<: 5\n"), HasSubstr("<< must refer to"));
+  EXPECT_THAT(YamlErrorOf(std::string(100000, '[')), HasSubstr("1:"));
   std::string bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n";
   for (int i = 1; i < 12; ++i) {
     const std::string last = "*a" + std::to_string(i - 1);
     bomb += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + last + ", " + last +
             ", " + last + "]\n";
   }
-  EXPECT_THAT(YamlError(bomb), HasSubstr("too large"));
+  EXPECT_THAT(YamlErrorOf(bomb), HasSubstr("too large"));
 }
 
 TEST(FieldPath, TextAndPlace) {

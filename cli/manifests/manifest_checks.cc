@@ -15,7 +15,6 @@ namespace wire = kube::wire;
 using kube::CheckDnsLabel;
 using kube::CheckLabelValue;
 using kube::CheckQualifiedName;
-using kube::Fault;
 using kube::FieldPath;
 using kube::QuantityMilliValue;
 
@@ -26,6 +25,10 @@ constexpr int64_t kSaturated = std::numeric_limits<int64_t>::max();
 bool IsWhole(const std::string& quantity) {
   const int64_t millis = QuantityMilliValue(quantity).value_or(0);
   return millis == kSaturated || millis % 1000 == 0;
+}
+
+std::string NotOneOf(const std::string& value, std::initializer_list<absl::string_view> words) {
+  return absl::StrCat("\"", value, "\" must be one of ", absl::StrJoin(words, ", "));
 }
 
 }  // namespace
@@ -39,137 +42,118 @@ bool IsOneOf(absl::string_view text, std::initializer_list<absl::string_view> wo
 
 bool IsHugePages(absl::string_view resource) { return absl::StartsWith(resource, "hugepages-"); }
 
-std::optional<Fault> ManifestChecks::Word(absl::string_view field, const std::string& value,
-                                          std::initializer_list<absl::string_view> words) {
-  if (IsOneOf(value, words)) return std::nullopt;
-  return At(field, absl::StrCat("\"", value, "\" must be one of ", absl::StrJoin(words, ", ")));
+void ManifestChecks::Word(absl::string_view field, const std::string& value,
+                          std::initializer_list<absl::string_view> words) {
+  if (!IsOneOf(value, words)) At(field, NotOneOf(value, words));
 }
 
-std::optional<Fault> ManifestChecks::Words(absl::string_view field, const StringList& values,
-                                           std::initializer_list<absl::string_view> words) {
-  return Each(field, values, [&](const std::string& value) -> Result {
-    if (IsOneOf(value, words)) return std::nullopt;
-    return Fail(absl::StrCat("\"", value, "\" must be one of ", absl::StrJoin(words, ", ")));
+void ManifestChecks::Words(absl::string_view field, const StringList& values,
+                           std::initializer_list<absl::string_view> words) {
+  Each(field, values, [&](const std::string& value) {
+    if (!IsOneOf(value, words)) Fail(NotOneOf(value, words));
   });
 }
 
-std::optional<Fault> ManifestChecks::Range(absl::string_view field, int64_t value, int64_t min,
-                                           int64_t max) {
-  if (value >= min && value <= max) return std::nullopt;
-  return At(field, absl::StrCat(value, " must be between ", min, " and ", max));
+void ManifestChecks::Range(absl::string_view field, int64_t value, int64_t min, int64_t max) {
+  if (value < min || value > max)
+    At(field, absl::StrCat(value, " must be between ", min, " and ", max));
 }
 
-std::optional<Fault> ManifestChecks::Metadata(const wire::ObjectMeta& meta, NameCheck check_name) {
+void ManifestChecks::Metadata(const wire::ObjectMeta& meta, NameCheck check_name) {
   FieldPath::Step step(&path_, "metadata");
   if (meta.name().empty() && !meta.generatename().empty()) {
-    return At("generateName", "not supported in files; set metadata.name");
+    At("generateName", "not supported in files; set metadata.name");
+  } else {
+    Name("name", meta.name(), check_name);
   }
-  if (Result fault = Name("name", meta.name(), check_name)) return fault;
-  if (!meta.namespace_().empty()) {
-    if (Result fault = Name("namespace", meta.namespace_(), CheckDnsLabel)) return fault;
-  }
-  if (Result fault = Labels("labels", meta.labels())) return fault;
-  return In("annotations", [&]() -> Result {
-    for (const auto& [key, value] : meta.annotations()) {
-      if (Result fault = Name(key, absl::AsciiStrToLower(key), CheckQualifiedName)) return fault;
-    }
-    return std::nullopt;
-  });
+  if (!meta.namespace_().empty()) Name("namespace", meta.namespace_(), CheckDnsLabel);
+  Labels("labels", meta.labels());
+  FieldPath::Step annotations(&path_, "annotations");
+  for (const auto& [key, value] : meta.annotations())
+    Name(key, absl::AsciiStrToLower(key), CheckQualifiedName);
 }
 
-std::optional<Fault> ManifestChecks::Labels(absl::string_view field, const StringMap& labels) {
+void ManifestChecks::Labels(absl::string_view field, const StringMap& labels) {
   FieldPath::Step step(&path_, field);
   for (const auto& [key, value] : labels) {
-    if (Result fault = Name(key, key, CheckQualifiedName)) return fault;
-    if (Result fault = Name(key, value, CheckLabelValue)) return fault;
+    Name(key, key, CheckQualifiedName);
+    Name(key, value, CheckLabelValue);
   }
-  return std::nullopt;
 }
 
-std::optional<Fault> ManifestChecks::Quantities(absl::string_view field,
-                                                const QuantityMap& quantities, bool of_container) {
+void ManifestChecks::Quantities(absl::string_view field, const QuantityMap& quantities,
+                                bool of_container) {
   FieldPath::Step step(&path_, field);
   for (const auto& [name, quantity] : quantities) {
-    if (Result fault = Name(name, name, CheckQualifiedName)) return fault;
+    const std::string& text = quantity.string();
+    if (const std::string wrong = CheckQualifiedName(name); !wrong.empty()) {
+      At(name, wrong);
+      continue;
+    }
     const bool fractional = IsOneOf(name, {"cpu", "memory", "ephemeral-storage", "storage"});
     if (of_container && !IsOneOf(name, {"cpu", "memory", "ephemeral-storage"}) &&
         !IsHugePages(name) && !absl::StrContains(name, "/")) {
-      return At(name,
-                "must be cpu, memory, ephemeral-storage, hugepages-SIZE or a name with a domain, "
-                "as in example.com/foo");
+      At(name,
+         "must be cpu, memory, ephemeral-storage, hugepages-SIZE or a name with a domain, as in "
+         "example.com/foo");
+      continue;
     }
-    absl::StatusOr<int64_t> millis = QuantityMilliValue(quantity.string());
-    if (!millis.ok()) return At(name, millis.status().message());
-    if (*millis < 0)
-      return At(name, absl::StrCat(quantity.string(), " must be greater than or equal to 0"));
-    if (!fractional && !IsWhole(quantity.string()))
-      return At(name, absl::StrCat(quantity.string(), " must be an integer"));
+    const absl::StatusOr<int64_t> millis = QuantityMilliValue(text);
+    if (!millis.ok()) {
+      At(name, millis.status().message());
+    } else if (*millis < 0) {
+      At(name, absl::StrCat(text, " must be greater than or equal to 0"));
+    } else if (!fractional && !IsWhole(text)) {
+      At(name, absl::StrCat(text, " must be an integer"));
+    }
   }
-  return std::nullopt;
 }
 
-std::optional<Fault> ManifestChecks::Selector(absl::string_view field,
-                                              const wire::LabelSelector& selector) {
+void ManifestChecks::Selector(absl::string_view field, const wire::LabelSelector& selector) {
   FieldPath::Step step(&path_, field);
-  if (Result fault = Labels("matchLabels", selector.matchlabels())) return fault;
-  return Each("matchExpressions", selector.matchexpressions(),
-              [&](const wire::LabelSelectorRequirement& requirement) -> Result {
-                if (Result fault = Name("key", requirement.key(), CheckQualifiedName)) return fault;
-                const std::string& op = requirement.operator_();
-                if (Result fault = Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist"}))
-                  return fault;
-                const bool wants_values = IsOneOf(op, {"In", "NotIn"});
-                if (wants_values != (requirement.values_size() > 0)) {
-                  return At("values",
-                            wants_values
-                                ? "must be specified when `operator` is In or NotIn"
-                                : "may not be specified when `operator` is Exists or DoesNotExist");
-                }
-                return Each("values", requirement.values(),
-                            [&](const std::string& value) -> Result {
-                              const std::string wrong = CheckLabelValue(value);
-                              return wrong.empty() ? std::nullopt : Fail(wrong);
-                            });
-              });
+  Labels("matchLabels", selector.matchlabels());
+  Each("matchExpressions", selector.matchexpressions(),
+       [&](const wire::LabelSelectorRequirement& requirement) {
+         Name("key", requirement.key(), CheckQualifiedName);
+         const std::string& op = requirement.operator_();
+         Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist"});
+         const bool has_values = requirement.values_size() > 0;
+         if (IsOneOf(op, {"In", "NotIn"}) && !has_values)
+           At("values", "must be specified when `operator` is In or NotIn");
+         if (IsOneOf(op, {"Exists", "DoesNotExist"}) && has_values)
+           At("values", "may not be specified when `operator` is Exists or DoesNotExist");
+         Each("values", requirement.values(), [&](const std::string& value) {
+           if (const std::string wrong = CheckLabelValue(value); !wrong.empty()) Fail(wrong);
+         });
+       });
 }
 
-std::optional<Fault> ManifestChecks::NodeTerm(const wire::NodeSelectorTerm& term) {
+void ManifestChecks::NodeTerm(const wire::NodeSelectorTerm& term) {
   using Requirement = wire::NodeSelectorRequirement;
-  Result fault = Each(
-      "matchExpressions", term.matchexpressions(), [&](const Requirement& requirement) -> Result {
-        if (Result wrong = Name("key", requirement.key(), CheckQualifiedName)) return wrong;
-        const std::string& op = requirement.operator_();
-        if (Result wrong =
-                Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"}))
-          return wrong;
-        if (IsOneOf(op, {"In", "NotIn"}) && requirement.values().empty()) {
-          return At("values", "must be specified when `operator` is In or NotIn");
-        }
-        if (IsOneOf(op, {"Exists", "DoesNotExist"}) && !requirement.values().empty()) {
-          return At("values", "may not be specified when `operator` is Exists or DoesNotExist");
-        }
-        if (IsOneOf(op, {"Gt", "Lt"}) && requirement.values_size() != 1) {
-          return At("values", "must be one value when `operator` is Gt or Lt");
-        }
-        return std::nullopt;
-      });
-  if (fault) return fault;
-  return Each("matchFields", term.matchfields(), [&](const Requirement& requirement) -> Result {
-    if (Result wrong = Word("key", requirement.key(), {"metadata.name"})) return wrong;
-    if (Result wrong = Word("operator", requirement.operator_(), {"In", "NotIn"})) return wrong;
-    if (requirement.values_size() != 1)
-      return At("values", "must be one value in a field selector");
-    return std::nullopt;
+  Each("matchExpressions", term.matchexpressions(), [&](const Requirement& requirement) {
+    Name("key", requirement.key(), CheckQualifiedName);
+    const std::string& op = requirement.operator_();
+    Word("operator", op, {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"});
+    if (IsOneOf(op, {"In", "NotIn"}) && requirement.values().empty())
+      At("values", "must be specified when `operator` is In or NotIn");
+    if (IsOneOf(op, {"Exists", "DoesNotExist"}) && !requirement.values().empty())
+      At("values", "may not be specified when `operator` is Exists or DoesNotExist");
+    if (IsOneOf(op, {"Gt", "Lt"}) && requirement.values_size() != 1)
+      At("values", "must be one value when `operator` is Gt or Lt");
+  });
+  Each("matchFields", term.matchfields(), [&](const Requirement& requirement) {
+    Word("key", requirement.key(), {"metadata.name"});
+    Word("operator", requirement.operator_(), {"In", "NotIn"});
+    if (requirement.values_size() != 1) At("values", "must be one value in a field selector");
   });
 }
 
-std::optional<Fault> ManifestChecks::NodeSelector(absl::string_view field,
-                                                  const wire::NodeSelector& selector) {
+void ManifestChecks::NodeSelector(absl::string_view field, const wire::NodeSelector& selector) {
   FieldPath::Step step(&path_, field);
   if (selector.nodeselectorterms().empty())
-    return At("nodeSelectorTerms", "must have at least one node selector term");
-  return Each("nodeSelectorTerms", selector.nodeselectorterms(),
-              [&](const wire::NodeSelectorTerm& term) { return NodeTerm(term); });
+    At("nodeSelectorTerms", "must have at least one node selector term");
+  Each("nodeSelectorTerms", selector.nodeselectorterms(),
+       [&](const wire::NodeSelectorTerm& term) { NodeTerm(term); });
 }
 
 }  // namespace outboard::manifests

@@ -162,6 +162,12 @@ void ApplyDefaults(wire::Namespace* ns) {
   (*meta->mutable_labels())["kubernetes.io/metadata.name"] = meta->name();
 }
 
+void ApplyDefaults(wire::PriorityClass* priority_class) {
+  wire::ObjectMeta* meta = priority_class->mutable_metadata();
+  meta->clear_namespace_();
+  if (meta->uid().empty()) meta->set_uid(MakeUid("priorityclass", *meta));
+}
+
 void ApplyObjectDefaults(const ObjectKind& kind, google::protobuf::Message* message) {
   const google::protobuf::FieldDescriptor* field =
       message->GetDescriptor()->FindFieldByName("metadata");
@@ -178,7 +184,8 @@ void ApplyObjectDefaults(const ObjectKind& kind, google::protobuf::Message* mess
     if (spec->selector().empty()) *spec->mutable_selector() = spec->template_().metadata().labels();
   } else if (auto* volume = dynamic_cast<wire::PersistentVolume*>(message)) {
     if (!volume->spec().has_volumemode()) volume->mutable_spec()->set_volumemode("Filesystem");
-    if (volume->status().phase().empty()) volume->mutable_status()->set_phase("Pending");
+    // The volume controller's, within a moment; the API server's own is Pending.
+    if (volume->status().phase().empty()) volume->mutable_status()->set_phase("Available");
   } else if (auto* claim = dynamic_cast<wire::PersistentVolumeClaim*>(message)) {
     if (!claim->spec().has_volumemode()) claim->mutable_spec()->set_volumemode("Filesystem");
     if (claim->status().phase().empty()) claim->mutable_status()->set_phase("Pending");

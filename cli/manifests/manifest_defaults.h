@@ -1,6 +1,6 @@
 // Fills in objects of a manifest like the API server, in fields that scheduling reads: defaults,
-// and fields that the server sets. No admission: no priority from a class, no limit ranges, no
-// tolerations for not-ready nodes.
+// and fields that the server sets. No admission: no limit ranges, no runtime classes, no
+// tolerations for not-ready nodes; priorities and claims are completed when all objects are known.
 //
 // Threading: pure functions.
 #ifndef OUTBOARD_CLI_MANIFESTS_MANIFEST_DEFAULTS_H_
@@ -9,6 +9,7 @@
 #include "proto/outboard/v1alpha1/types.pb.h"
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/object_kinds.h"
+#include "shim/kube/wire/scheduling_v1.pb.h"
 
 namespace outboard::manifests {
 
@@ -16,6 +17,7 @@ namespace outboard::manifests {
 void ApplyDefaults(kube::wire::Pod* pod);
 void ApplyDefaults(kube::wire::Node* node);
 void ApplyDefaults(kube::wire::Namespace* ns);
+void ApplyDefaults(kube::wire::PriorityClass* priority_class);
 // A message of `kind`'s type.
 void ApplyObjectDefaults(const kube::ObjectKind& kind, google::protobuf::Message* message);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "cli/manifests/manifest_checks.h"
+#include "cli/manifests/priorities.h"
 #include "shim/kube/wire/name_rules.h"
 #include "shim/kube/wire/quantity.h"
 
@@ -24,275 +25,280 @@ using kube::QuantityMilliValue;
 
 namespace {
 
-using Result = std::optional<Fault>;
-
 class Validator : private ManifestChecks {
  public:
-  Result Pod(const wire::Pod& pod);
-  Result Node(const wire::Node& node);
-  Result Namespace(const wire::Namespace& ns);
+  using ManifestChecks::TakeFaults;
+  void Pod(const wire::Pod& pod);
+  void Node(const wire::Node& node);
+  void Namespace(const wire::Namespace& ns) { Metadata(ns.metadata(), CheckDnsLabel); }
+  void PriorityClass(const wire::PriorityClass& priority_class);
 
  private:
-  Result Resources(const wire::ResourceRequirements& resources);
-  Result Container(const wire::Container& container, std::set<std::string>* names);
-  Result Port(const wire::ContainerPort& port);
-  Result Toleration(const wire::Toleration& toleration);
-  Result NodeAffinity(const wire::NodeAffinity& affinity);
-  Result PodTerm(const wire::PodAffinityTerm& term);
+  void Resources(const wire::ResourceRequirements& resources);
+  void Container(const wire::Container& container, std::set<std::string>* names);
+  void Port(const wire::ContainerPort& port);
+  void Toleration(const wire::Toleration& toleration);
+  void NodeAffinity(const wire::NodeAffinity& affinity);
+  void PodTerm(const wire::PodAffinityTerm& term);
   template <typename WireAffinity>
-  Result PodAffinity(const WireAffinity& affinity);
-  Result Affinity(const wire::Affinity& affinity);
-  Result Spread(const wire::TopologySpreadConstraint& constraint);
-  Result Spec(const wire::PodSpec& spec);
-  Result SpecLists(const wire::PodSpec& spec);
-  Result Taint(const wire::Taint& taint, std::set<std::pair<std::string, std::string>>* seen);
+  void PodAffinity(const WireAffinity& affinity);
+  void Affinity(const wire::Affinity& affinity);
+  void Spread(const wire::TopologySpreadConstraint& constraint);
+  void Volume(const wire::Volume& volume, std::set<std::string>* names);
+  void Spec(const wire::PodSpec& spec);
+  void SpecLists(const wire::PodSpec& spec);
+  void Taint(const wire::Taint& taint, std::set<std::pair<std::string, std::string>>* seen);
+  // At the current path.
+  void Text(const std::string& value, NameCheck check) {
+    if (const std::string wrong = check(value); !wrong.empty()) Fail(wrong);
+  }
 };
 
-Result Validator::Resources(const wire::ResourceRequirements& resources) {
+void Validator::Resources(const wire::ResourceRequirements& resources) {
   FieldPath::Step step(&path_, "resources");
-  if (Result fault = Quantities("limits", resources.limits(), true)) return fault;
-  if (Result fault = Quantities("requests", resources.requests(), true)) return fault;
+  Quantities("limits", resources.limits(), true);
+  Quantities("requests", resources.requests(), true);
   FieldPath::Step requests(&path_, "requests");
   for (const auto& [name, request] : resources.requests()) {
-    auto limit = resources.limits().find(name);
+    const auto limit = resources.limits().find(name);
     if (limit == resources.limits().end()) continue;
-    const int64_t wanted = QuantityMilliValue(request.string()).value_or(0);
-    const int64_t most = QuantityMilliValue(limit->second.string()).value_or(0);
+    const absl::StatusOr<int64_t> wanted = QuantityMilliValue(request.string());
+    const absl::StatusOr<int64_t> most = QuantityMilliValue(limit->second.string());
+    if (!wanted.ok() || !most.ok()) continue;  // Reported before.
     const bool exact = IsHugePages(name) ||
                        (absl::StrContains(name, "/") && !absl::StrContains(name, "kubernetes.io/"));
-    if (exact && wanted != most) {
-      return At(name, absl::StrCat(request.string(), " must be equal to the limit of ",
-                                   limit->second.string()));
+    if (exact && *wanted != *most) {
+      At(name,
+         absl::StrCat(request.string(), " must be equal to the limit of ", limit->second.string()));
+    } else if (*wanted > *most) {
+      At(name, absl::StrCat(request.string(), " must be less than or equal to the limit of ",
+                            limit->second.string()));
     }
-    if (wanted > most) {
-      return At(name, absl::StrCat(request.string(), " must be less than or equal to the limit of ",
-                                   limit->second.string()));
-    }
   }
-  return std::nullopt;
 }
 
-Result Validator::Port(const wire::ContainerPort& port) {
-  if (port.has_containerport()) {
-    if (Result fault = Range("containerPort", port.containerport(), 1, 65535)) return fault;
-  }
-  if (Result fault = Range("hostPort", port.hostport(), 0, 65535)) return fault;
-  return Word("protocol", port.protocol().empty() ? "TCP" : port.protocol(),
-              {"TCP", "UDP", "SCTP"});
+void Validator::Port(const wire::ContainerPort& port) {
+  if (port.has_containerport()) Range("containerPort", port.containerport(), 1, 65535);
+  Range("hostPort", port.hostport(), 0, 65535);
+  Word("protocol", port.protocol().empty() ? "TCP" : port.protocol(), {"TCP", "UDP", "SCTP"});
 }
 
-Result Validator::Container(const wire::Container& container, std::set<std::string>* names) {
-  if (Result fault = Name("name", container.name(), CheckDnsLabel)) return fault;
-  if (!names->insert(container.name()).second) {
-    return At("name", absl::StrCat("duplicate \"", container.name(), "\""));
+void Validator::Container(const wire::Container& container, std::set<std::string>* names) {
+  if (const std::string wrong = CheckDnsLabel(container.name()); !wrong.empty()) {
+    At("name", wrong);
+  } else if (!names->insert(container.name()).second) {
+    At("name", absl::StrCat("duplicate \"", container.name(), "\""));
   }
-  if (Result fault = Resources(container.resources())) return fault;
-  return Each("ports", container.ports(),
-              [&](const wire::ContainerPort& port) { return Port(port); });
+  Resources(container.resources());
+  Each("ports", container.ports(), [&](const wire::ContainerPort& port) { Port(port); });
 }
 
-Result Validator::Toleration(const wire::Toleration& toleration) {
-  if (!toleration.key().empty()) {
-    if (Result fault = Name("key", toleration.key(), CheckQualifiedName)) return fault;
-  }
+void Validator::Toleration(const wire::Toleration& toleration) {
+  if (!toleration.key().empty()) Name("key", toleration.key(), CheckQualifiedName);
   const std::string& op = toleration.operator_();
-  if (Result fault = Word("operator", op.empty() ? "Equal" : op, {"Equal", "Exists"})) return fault;
+  Word("operator", op.empty() ? "Equal" : op, {"Equal", "Exists"});
   if (op == "Exists") {
-    if (!toleration.value().empty()) return At("value", "must be empty when `operator` is Exists");
+    if (!toleration.value().empty()) At("value", "must be empty when `operator` is Exists");
+  } else if (toleration.key().empty()) {
+    At("operator", "must be Exists when `key` is empty");
   } else {
-    if (toleration.key().empty()) return At("operator", "must be Exists when `key` is empty");
-    if (Result fault = Name("value", toleration.value(), CheckLabelValue)) return fault;
+    Name("value", toleration.value(), CheckLabelValue);
   }
   if (toleration.has_tolerationseconds() && toleration.effect() != "NoExecute") {
-    return At("effect", "must be NoExecute when `tolerationSeconds` is set");
+    At("effect", "must be NoExecute when `tolerationSeconds` is set");
+  } else if (!toleration.effect().empty()) {
+    Word("effect", toleration.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"});
   }
-  if (toleration.effect().empty()) return std::nullopt;
-  return Word("effect", toleration.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"});
 }
 
-Result Validator::NodeAffinity(const wire::NodeAffinity& affinity) {
+void Validator::NodeAffinity(const wire::NodeAffinity& affinity) {
+  FieldPath::Step step(&path_, "nodeAffinity");
   if (affinity.has_requiredduringschedulingignoredduringexecution()) {
-    Result fault = NodeSelector("requiredDuringSchedulingIgnoredDuringExecution",
-                                affinity.requiredduringschedulingignoredduringexecution());
-    if (fault) return fault;
+    NodeSelector("requiredDuringSchedulingIgnoredDuringExecution",
+                 affinity.requiredduringschedulingignoredduringexecution());
   }
-  return Each("preferredDuringSchedulingIgnoredDuringExecution",
-              affinity.preferredduringschedulingignoredduringexecution(),
-              [&](const wire::PreferredSchedulingTerm& term) -> Result {
-                if (Result fault = Range("weight", term.weight(), 1, 100)) return fault;
-                return In("preference", [&] { return NodeTerm(term.preference()); });
-              });
+  Each("preferredDuringSchedulingIgnoredDuringExecution",
+       affinity.preferredduringschedulingignoredduringexecution(),
+       [&](const wire::PreferredSchedulingTerm& term) {
+         Range("weight", term.weight(), 1, 100);
+         FieldPath::Step preference(&path_, "preference");
+         NodeTerm(term.preference());
+       });
 }
 
-Result Validator::PodTerm(const wire::PodAffinityTerm& term) {
-  if (Result fault = Name("topologyKey", term.topologykey(), CheckQualifiedName)) return fault;
-  if (Result fault = Selector("labelSelector", term.labelselector())) return fault;
-  if (Result fault = Selector("namespaceSelector", term.namespaceselector())) return fault;
-  return Each("namespaces", term.namespaces(), [&](const std::string& name) -> Result {
-    const std::string wrong = CheckDnsLabel(name);
-    return wrong.empty() ? std::nullopt : Fail(wrong);
-  });
+void Validator::PodTerm(const wire::PodAffinityTerm& term) {
+  Name("topologyKey", term.topologykey(), CheckQualifiedName);
+  Selector("labelSelector", term.labelselector());
+  Selector("namespaceSelector", term.namespaceselector());
+  Each("namespaces", term.namespaces(),
+       [&](const std::string& name) { Text(name, CheckDnsLabel); });
 }
 
 template <typename WireAffinity>
-Result Validator::PodAffinity(const WireAffinity& affinity) {
-  Result fault = Each("requiredDuringSchedulingIgnoredDuringExecution",
-                      affinity.requiredduringschedulingignoredduringexecution(),
-                      [&](const wire::PodAffinityTerm& term) { return PodTerm(term); });
-  if (fault) return fault;
-  return Each("preferredDuringSchedulingIgnoredDuringExecution",
-              affinity.preferredduringschedulingignoredduringexecution(),
-              [&](const wire::WeightedPodAffinityTerm& term) -> Result {
-                if (Result wrong = Range("weight", term.weight(), 1, 100)) return wrong;
-                return In("podAffinityTerm", [&] { return PodTerm(term.podaffinityterm()); });
-              });
+void Validator::PodAffinity(const WireAffinity& affinity) {
+  Each("requiredDuringSchedulingIgnoredDuringExecution",
+       affinity.requiredduringschedulingignoredduringexecution(),
+       [&](const wire::PodAffinityTerm& term) { PodTerm(term); });
+  Each("preferredDuringSchedulingIgnoredDuringExecution",
+       affinity.preferredduringschedulingignoredduringexecution(),
+       [&](const wire::WeightedPodAffinityTerm& term) {
+         Range("weight", term.weight(), 1, 100);
+         FieldPath::Step step(&path_, "podAffinityTerm");
+         PodTerm(term.podaffinityterm());
+       });
 }
 
-Result Validator::Affinity(const wire::Affinity& affinity) {
+void Validator::Affinity(const wire::Affinity& affinity) {
   FieldPath::Step step(&path_, "affinity");
-  if (Result fault = In("nodeAffinity", [&] { return NodeAffinity(affinity.nodeaffinity()); }))
-    return fault;
-  if (Result fault = In("podAffinity", [&] { return PodAffinity(affinity.podaffinity()); }))
-    return fault;
-  return In("podAntiAffinity", [&] { return PodAffinity(affinity.podantiaffinity()); });
+  NodeAffinity(affinity.nodeaffinity());
+  {
+    FieldPath::Step pods(&path_, "podAffinity");
+    PodAffinity(affinity.podaffinity());
+  }
+  FieldPath::Step pods(&path_, "podAntiAffinity");
+  PodAffinity(affinity.podantiaffinity());
 }
 
-Result Validator::Spread(const wire::TopologySpreadConstraint& constraint) {
+void Validator::Spread(const wire::TopologySpreadConstraint& constraint) {
   if (constraint.maxskew() < 1)
-    return At("maxSkew", absl::StrCat(constraint.maxskew(), " must be greater than 0"));
-  if (Result fault = Name("topologyKey", constraint.topologykey(), CheckQualifiedName))
-    return fault;
-  if (Result fault = Word("whenUnsatisfiable", constraint.whenunsatisfiable(),
-                          {"DoNotSchedule", "ScheduleAnyway"})) {
-    return fault;
-  }
+    At("maxSkew", absl::StrCat(constraint.maxskew(), " must be greater than 0"));
+  Name("topologyKey", constraint.topologykey(), CheckQualifiedName);
+  Word("whenUnsatisfiable", constraint.whenunsatisfiable(), {"DoNotSchedule", "ScheduleAnyway"});
   if (constraint.has_mindomains()) {
-    if (constraint.mindomains() < 1)
-      return At("minDomains", absl::StrCat(constraint.mindomains(), " must be greater than 0"));
-    if (constraint.whenunsatisfiable() != "DoNotSchedule")
-      return At("minDomains", "can only use minDomains if whenUnsatisfiable=DoNotSchedule");
-  }
-  if (constraint.has_nodeaffinitypolicy()) {
-    if (Result fault =
-            Word("nodeAffinityPolicy", constraint.nodeaffinitypolicy(), {"Honor", "Ignore"}))
-      return fault;
-  }
-  if (constraint.has_nodetaintspolicy()) {
-    if (Result fault = Word("nodeTaintsPolicy", constraint.nodetaintspolicy(), {"Honor", "Ignore"}))
-      return fault;
-  }
-  if (!constraint.has_labelselector() && !constraint.matchlabelkeys().empty())
-    return At("matchLabelKeys", "must not be specified when labelSelector is not set");
-  Result fault =
-      Each("matchLabelKeys", constraint.matchlabelkeys(), [&](const std::string& key) -> Result {
-        const std::string wrong = CheckQualifiedName(key);
-        return wrong.empty() ? std::nullopt : Fail(wrong);
-      });
-  if (fault) return fault;
-  return Selector("labelSelector", constraint.labelselector());
-}
-
-Result Validator::SpecLists(const wire::PodSpec& spec) {
-  Result fault = Each("tolerations", spec.tolerations(),
-                      [&](const wire::Toleration& toleration) { return Toleration(toleration); });
-  if (fault) return fault;
-  fault =
-      Each("topologySpreadConstraints", spec.topologyspreadconstraints(),
-           [&](const wire::TopologySpreadConstraint& constraint) { return Spread(constraint); });
-  if (fault) return fault;
-  fault = Each("schedulingGates", spec.schedulinggates(), [&](const wire::PodSchedulingGate& gate) {
-    return Name("name", gate.name(), CheckQualifiedName);
-  });
-  if (fault) return fault;
-  fault = Each("resourceClaims", spec.resourceclaims(), [&](const wire::PodResourceClaim& claim) {
-    return Name("name", claim.name(), CheckDnsLabel);
-  });
-  if (fault) return fault;
-  std::set<std::string> names;
-  return Each("volumes", spec.volumes(), [&](const wire::Volume& volume) -> Result {
-    if (Result wrong = Name("name", volume.name(), CheckDnsLabel)) return wrong;
-    if (!names.insert(volume.name()).second)
-      return At("name", absl::StrCat("duplicate \"", volume.name(), "\""));
-    return std::nullopt;
-  });
-}
-
-Result Validator::Spec(const wire::PodSpec& spec) {
-  FieldPath::Step step(&path_, "spec");
-  if (spec.containers().empty()) return At("containers", "must have at least one container");
-  std::set<std::string> names;
-  auto check = [&](const wire::Container& container) { return Container(container, &names); };
-  if (Result fault = Each("containers", spec.containers(), check)) return fault;
-  auto check_init = [&](const wire::Container& container) -> Result {
-    if (container.has_restartpolicy()) {
-      // The scheduler only needs to know whether it is a sidecar.
-      if (Result fault =
-              Word("restartPolicy", container.restartpolicy(), {"Always", "Never", "OnFailure"}))
-        return fault;
+    if (constraint.mindomains() < 1) {
+      At("minDomains", absl::StrCat(constraint.mindomains(), " must be greater than 0"));
+    } else if (constraint.whenunsatisfiable() != "DoNotSchedule") {
+      At("minDomains", "can only use minDomains if whenUnsatisfiable=DoNotSchedule");
     }
-    return Container(container, &names);
-  };
-  if (Result fault = Each("initContainers", spec.initcontainers(), check_init)) return fault;
-  if (Result fault = Resources(spec.resources())) return fault;
-  if (Result fault = Quantities("overhead", spec.overhead(), true)) return fault;
-  if (!spec.nodename().empty()) {
-    if (Result fault = Name("nodeName", spec.nodename(), CheckSubdomain)) return fault;
-    if (!spec.schedulinggates().empty())
-      return At("nodeName", "cannot be set until all schedulingGates have been cleared");
   }
-  if (spec.has_preemptionpolicy()) {
-    if (Result fault =
-            Word("preemptionPolicy", spec.preemptionpolicy(), {"PreemptLowerPriority", "Never"}))
-      return fault;
+  if (constraint.has_nodeaffinitypolicy())
+    Word("nodeAffinityPolicy", constraint.nodeaffinitypolicy(), {"Honor", "Ignore"});
+  if (constraint.has_nodetaintspolicy())
+    Word("nodeTaintsPolicy", constraint.nodetaintspolicy(), {"Honor", "Ignore"});
+  if (!constraint.has_labelselector() && !constraint.matchlabelkeys().empty())
+    At("matchLabelKeys", "must not be specified when labelSelector is not set");
+  Each("matchLabelKeys", constraint.matchlabelkeys(),
+       [&](const std::string& key) { Text(key, CheckQualifiedName); });
+  Selector("labelSelector", constraint.labelselector());
+}
+
+void Validator::Volume(const wire::Volume& volume, std::set<std::string>* names) {
+  if (const std::string wrong = CheckDnsLabel(volume.name()); !wrong.empty()) {
+    At("name", wrong);
+  } else if (!names->insert(volume.name()).second) {
+    At("name", absl::StrCat("duplicate \"", volume.name(), "\""));
   }
-  if (Result fault = Labels("nodeSelector", spec.nodeselector())) return fault;
-  if (Result fault = Affinity(spec.affinity())) return fault;
-  return SpecLists(spec);
+  const wire::VolumeSource& source = volume.volumesource();
+  if (source.has_persistentvolumeclaim() && source.persistentvolumeclaim().claimname().empty()) {
+    FieldPath::Step step(&path_, "persistentVolumeClaim");
+    At("claimName", "must not be empty");
+  }
 }
 
-Result Validator::Pod(const wire::Pod& pod) {
-  if (Result fault = Metadata(pod.metadata(), CheckSubdomain)) return fault;
-  if (Result fault = Spec(pod.spec())) return fault;
-  FieldPath::Step step(&path_, "status");
-  return Word("phase", pod.status().phase(),
-              {"Pending", "Running", "Succeeded", "Failed", "Unknown"});
+void Validator::SpecLists(const wire::PodSpec& spec) {
+  Each("tolerations", spec.tolerations(),
+       [&](const wire::Toleration& toleration) { Toleration(toleration); });
+  Each("topologySpreadConstraints", spec.topologyspreadconstraints(),
+       [&](const wire::TopologySpreadConstraint& constraint) { Spread(constraint); });
+  Each("schedulingGates", spec.schedulinggates(),
+       [&](const wire::PodSchedulingGate& gate) { Name("name", gate.name(), CheckQualifiedName); });
+  Each("resourceClaims", spec.resourceclaims(),
+       [&](const wire::PodResourceClaim& claim) { Name("name", claim.name(), CheckDnsLabel); });
+  std::set<std::string> names;
+  Each("volumes", spec.volumes(), [&](const wire::Volume& volume) { Volume(volume, &names); });
 }
 
-Result Validator::Taint(const wire::Taint& taint,
-                        std::set<std::pair<std::string, std::string>>* seen) {
-  if (Result fault = Name("key", taint.key(), CheckQualifiedName)) return fault;
-  if (Result fault = Name("value", taint.value(), CheckLabelValue)) return fault;
-  if (Result fault =
-          Word("effect", taint.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"}))
-    return fault;
-  if (!seen->emplace(taint.key(), taint.effect()).second)
-    return Fail("taints must be unique by key and effect pair");
-  return std::nullopt;
-}
-
-Result Validator::Node(const wire::Node& node) {
-  if (Result fault = Metadata(node.metadata(), CheckSubdomain)) return fault;
-  Result fault = In("spec", [&] {
-    std::set<std::pair<std::string, std::string>> seen;
-    return Each("taints", node.spec().taints(),
-                [&](const wire::Taint& taint) { return Taint(taint, &seen); });
+void Validator::Spec(const wire::PodSpec& spec) {
+  FieldPath::Step step(&path_, "spec");
+  if (spec.containers().empty()) At("containers", "must have at least one container");
+  std::set<std::string> names;
+  Each("containers", spec.containers(),
+       [&](const wire::Container& container) { Container(container, &names); });
+  Each("initContainers", spec.initcontainers(), [&](const wire::Container& container) {
+    // The scheduler only needs to know whether it is a sidecar.
+    if (container.has_restartpolicy())
+      Word("restartPolicy", container.restartpolicy(), {"Always", "Never", "OnFailure"});
+    Container(container, &names);
   });
-  if (fault) return fault;
-  FieldPath::Step step(&path_, "status");
-  if (Result wrong = Quantities("capacity", node.status().capacity(), false)) return wrong;
-  return Quantities("allocatable", node.status().allocatable(), false);
+  Resources(spec.resources());
+  Quantities("overhead", spec.overhead(), true);
+  if (!spec.nodename().empty()) {
+    Name("nodeName", spec.nodename(), CheckSubdomain);
+    if (!spec.schedulinggates().empty())
+      At("nodeName", "cannot be set until all schedulingGates have been cleared");
+  }
+  if (spec.has_preemptionpolicy())
+    Word("preemptionPolicy", spec.preemptionpolicy(), {"PreemptLowerPriority", "Never"});
+  Labels("nodeSelector", spec.nodeselector());
+  Affinity(spec.affinity());
+  SpecLists(spec);
 }
 
-Result Validator::Namespace(const wire::Namespace& ns) {
-  return Metadata(ns.metadata(), CheckDnsLabel);
+void Validator::Pod(const wire::Pod& pod) {
+  Metadata(pod.metadata(), CheckSubdomain);
+  Spec(pod.spec());
+  FieldPath::Step step(&path_, "status");
+  Word("phase", pod.status().phase(), {"Pending", "Running", "Succeeded", "Failed", "Unknown"});
+}
+
+void Validator::Taint(const wire::Taint& taint,
+                      std::set<std::pair<std::string, std::string>>* seen) {
+  Name("key", taint.key(), CheckQualifiedName);
+  Name("value", taint.value(), CheckLabelValue);
+  Word("effect", taint.effect(), {"NoSchedule", "PreferNoSchedule", "NoExecute"});
+  if (!seen->emplace(taint.key(), taint.effect()).second)
+    Fail("taints must be unique by key and effect pair");
+}
+
+void Validator::Node(const wire::Node& node) {
+  Metadata(node.metadata(), CheckSubdomain);
+  {
+    FieldPath::Step step(&path_, "spec");
+    std::set<std::pair<std::string, std::string>> seen;
+    Each("taints", node.spec().taints(), [&](const wire::Taint& taint) { Taint(taint, &seen); });
+  }
+  FieldPath::Step step(&path_, "status");
+  Quantities("capacity", node.status().capacity(), false);
+  Quantities("allocatable", node.status().allocatable(), false);
+}
+
+void Validator::PriorityClass(const wire::PriorityClass& priority_class) {
+  Metadata(priority_class.metadata(), CheckSubdomain);
+  const std::string& name = priority_class.metadata().name();
+  if (absl::StartsWith(name, "system-")) {
+    const std::string wrong = CheckSystemClass(priority_class);
+    FieldPath::Step step(&path_, "metadata");
+    if (!wrong.empty()) {
+      At("name", absl::StrCat("priority class names with 'system-' prefix are reserved for system "
+                              "use only. error: ",
+                              wrong));
+    }
+  } else if (priority_class.value() > kHighestUserPriority) {
+    At("value",
+       absl::StrCat("maximum allowed value of a user defined priority is ", kHighestUserPriority));
+  }
+  if (priority_class.has_preemptionpolicy()) {
+    Word("preemptionPolicy", priority_class.preemptionpolicy(), {"PreemptLowerPriority", "Never"});
+  }
+}
+
+template <typename Message>
+std::vector<Fault> Check(const Message& message, void (Validator::*check)(const Message&)) {
+  Validator validator;
+  (validator.*check)(message);
+  return validator.TakeFaults();
 }
 
 }  // namespace
 
-std::optional<Fault> Validate(const wire::Pod& pod) { return Validator().Pod(pod); }
+std::vector<Fault> Validate(const wire::Pod& pod) { return Check(pod, &Validator::Pod); }
 
-std::optional<Fault> Validate(const wire::Node& node) { return Validator().Node(node); }
+std::vector<Fault> Validate(const wire::Node& node) { return Check(node, &Validator::Node); }
 
-std::optional<Fault> Validate(const wire::Namespace& ns) { return Validator().Namespace(ns); }
+std::vector<Fault> Validate(const wire::Namespace& ns) { return Check(ns, &Validator::Namespace); }
+
+std::vector<Fault> Validate(const wire::PriorityClass& priority_class) {
+  return Check(priority_class, &Validator::PriorityClass);
+}
 
 }  // namespace outboard::manifests

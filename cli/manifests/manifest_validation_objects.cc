@@ -3,7 +3,9 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "cli/manifests/manifest_checks.h"
 #include "cli/manifests/manifest_validation.h"
 #include "google/protobuf/descriptor.h"
@@ -19,193 +21,201 @@ using kube::CheckQualifiedName;
 using kube::CheckSubdomain;
 using kube::Fault;
 using kube::FieldPath;
-using kube::ObjectKind;
 using kube::QuantityValue;
 
 namespace {
-
-using Result = std::optional<Fault>;
 
 constexpr int64_t kNoLimit = std::numeric_limits<int32_t>::max();
 
 class ObjectValidator : private ManifestChecks {
  public:
-  Result Check(const ObjectKind& kind, const google::protobuf::Message& message) {
+  std::vector<Fault> Check(const google::protobuf::Message& message) {
     const auto* field = message.GetDescriptor()->FindFieldByName("metadata");
-    const auto& meta =
-        static_cast<const wire::ObjectMeta&>(message.GetReflection()->GetMessage(message, field));
-    if (Result fault = Metadata(meta, CheckSubdomain)) return fault;
-    return CheckContent(message);
+    Metadata(
+        static_cast<const wire::ObjectMeta&>(message.GetReflection()->GetMessage(message, field)),
+        CheckSubdomain);
+    CheckContent(message);
+    return TakeFaults();
   }
 
  private:
-  Result CheckContent(const google::protobuf::Message& message);
-  Result Service(const wire::Service& service) {
-    return In("spec", [&] { return Labels("selector", service.spec().selector()); });
+  void CheckContent(const google::protobuf::Message& message);
+  void Content(const wire::Service& service) {
+    FieldPath::Step step(&path_, "spec");
+    Labels("selector", service.spec().selector());
   }
-  Result ReplicationController(const wire::ReplicationController& controller);
-  // ReplicaSet and StatefulSet.
-  template <typename Set>
-  Result WorkloadSet(const Set& set);
-  Result Budget(const wire::PodDisruptionBudget& budget);
-  Result AccessModes(const StringList& modes);
-  Result Volume(const wire::PersistentVolume& volume);
-  Result Claim(const wire::PersistentVolumeClaim& claim);
-  Result StorageClass(const wire::StorageClass& storage_class);
-  Result CsiNode(const wire::CSINode& node);
-  Result Amount(absl::string_view field, const wire::Quantity& quantity);
-  Result Capacity(const wire::CSIStorageCapacity& capacity);
-  Result Attachment(const wire::VolumeAttachment& attachment);
-  Result DeviceClass(const wire::DeviceClass& device_class);
+  void Content(const wire::ReplicationController& controller);
+  void Content(const wire::ReplicaSet& set) { WorkloadSelector(set.spec().selector()); }
+  void Content(const wire::StatefulSet& set) { WorkloadSelector(set.spec().selector()); }
+  void WorkloadSelector(const wire::LabelSelector& selector);
+  void Content(const wire::PodDisruptionBudget& budget);
+  void Portion(absl::string_view field, const wire::IntOrString& value);
+  void AccessModes(const StringList& modes);
+  void Content(const wire::PersistentVolume& volume);
+  void Content(const wire::PersistentVolumeClaim& claim);
+  void Content(const wire::StorageClass& storage_class);
+  void Content(const wire::CSINode& node);
+  void Amount(absl::string_view field, const wire::Quantity& quantity);
+  void Content(const wire::CSIStorageCapacity& capacity);
+  void Content(const wire::VolumeAttachment& attachment);
+  void Content(const wire::DeviceClass& device_class);
+  // Whether `message` is a T; then checks it.
+  template <typename T>
+  bool CheckIf(const google::protobuf::Message& message) {
+    const auto* content = dynamic_cast<const T*>(&message);
+    if (content != nullptr) Content(*content);
+    return content != nullptr;
+  }
+  template <typename... T>
+  void CheckFirst(const google::protobuf::Message& message) {
+    static_cast<void>((CheckIf<T>(message) || ...));
+  }
 };
 
-Result ObjectValidator::ReplicationController(const wire::ReplicationController& controller) {
+void ObjectValidator::Content(const wire::ReplicationController& controller) {
   FieldPath::Step step(&path_, "spec");
-  if (controller.spec().selector().empty()) return At("selector", "must not be empty");
-  return Labels("selector", controller.spec().selector());
+  if (controller.spec().selector().empty()) At("selector", "must not be empty");
+  Labels("selector", controller.spec().selector());
 }
 
-template <typename Set>
-Result ObjectValidator::WorkloadSet(const Set& set) {
+void ObjectValidator::WorkloadSelector(const wire::LabelSelector& selector) {
   FieldPath::Step step(&path_, "spec");
-  const wire::LabelSelector& selector = set.spec().selector();
   if (selector.matchlabels().empty() && selector.matchexpressions().empty())
-    return At("selector", "must not be empty");
-  return Selector("selector", selector);
+    At("selector", "must not be empty");
+  Selector("selector", selector);
 }
 
-Result ObjectValidator::Budget(const wire::PodDisruptionBudget& budget) {
-  if (Result fault = In("spec", [&] { return Selector("selector", budget.spec().selector()); }))
-    return fault;
+void ObjectValidator::Portion(absl::string_view field, const wire::IntOrString& value) {
+  if (value.type() == 0) {
+    if (value.intval() < 0)
+      At(field, absl::StrCat(value.intval(), " must be greater than or equal to 0"));
+    return;
+  }
+  int percent = 0;
+  absl::string_view text = value.strval();
+  if (!absl::ConsumeSuffix(&text, "%") || !absl::SimpleAtoi(text, &percent) || percent < 0 ||
+      percent > 100) {
+    At(field, absl::StrCat("\"", value.strval(), "\" must be a number or a percentage, as in 50%"));
+  }
+}
+
+void ObjectValidator::Content(const wire::PodDisruptionBudget& budget) {
+  {
+    FieldPath::Step step(&path_, "spec");
+    Selector("selector", budget.spec().selector());
+    if (budget.spec().has_minavailable()) Portion("minAvailable", budget.spec().minavailable());
+    if (budget.spec().has_maxunavailable()) {
+      Portion("maxUnavailable", budget.spec().maxunavailable());
+      if (budget.spec().has_minavailable())
+        Fail("minAvailable and maxUnavailable cannot be both set");
+    }
+  }
   FieldPath::Step step(&path_, "status");
-  return Range("disruptionsAllowed", budget.status().disruptionsallowed(), 0, kNoLimit);
+  Range("disruptionsAllowed", budget.status().disruptionsallowed(), 0, kNoLimit);
 }
 
-Result ObjectValidator::AccessModes(const StringList& modes) {
-  if (modes.empty()) return At("accessModes", "must have at least one access mode");
-  return Words("accessModes", modes,
-               {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"});
+void ObjectValidator::AccessModes(const StringList& modes) {
+  if (modes.empty()) At("accessModes", "must have at least one access mode");
+  Words("accessModes", modes,
+        {"ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"});
 }
 
-Result ObjectValidator::Volume(const wire::PersistentVolume& volume) {
+void ObjectValidator::Content(const wire::PersistentVolume& volume) {
   const wire::PersistentVolumeSpec& spec = volume.spec();
-  Result fault = In("spec", [&]() -> Result {
-    if (Result wrong = AccessModes(spec.accessmodes())) return wrong;
-    if (spec.capacity().count("storage") == 0) return At("capacity", "must contain only storage");
-    if (Result wrong = Quantities("capacity", spec.capacity(), false)) return wrong;
-    if (Result wrong = Word("volumeMode", spec.volumemode(), {"Filesystem", "Block"})) return wrong;
+  {
+    FieldPath::Step step(&path_, "spec");
+    AccessModes(spec.accessmodes());
+    if (spec.capacity().count("storage") == 0) At("capacity", "must contain only storage");
+    Quantities("capacity", spec.capacity(), false);
+    Word("volumeMode", spec.volumemode(), {"Filesystem", "Block"});
     if (spec.has_nodeaffinity()) {
       FieldPath::Step affinity(&path_, "nodeAffinity");
-      return NodeSelector("required", spec.nodeaffinity().required());
+      NodeSelector("required", spec.nodeaffinity().required());
     }
-    return std::nullopt;
-  });
-  if (fault) return fault;
+  }
   FieldPath::Step status(&path_, "status");
-  return Word("phase", volume.status().phase(),
-              {"Pending", "Available", "Bound", "Released", "Failed"});
+  Word("phase", volume.status().phase(), {"Pending", "Available", "Bound", "Released", "Failed"});
 }
 
-Result ObjectValidator::Claim(const wire::PersistentVolumeClaim& claim) {
+void ObjectValidator::Content(const wire::PersistentVolumeClaim& claim) {
   const wire::PersistentVolumeClaimSpec& spec = claim.spec();
-  Result fault = In("spec", [&]() -> Result {
-    if (Result wrong = AccessModes(spec.accessmodes())) return wrong;
-    if (Result wrong = Selector("selector", spec.selector())) return wrong;
-    if (Result wrong = Word("volumeMode", spec.volumemode(), {"Filesystem", "Block"})) return wrong;
+  {
+    FieldPath::Step step(&path_, "spec");
+    AccessModes(spec.accessmodes());
+    Selector("selector", spec.selector());
+    Word("volumeMode", spec.volumemode(), {"Filesystem", "Block"});
     FieldPath::Step resources(&path_, "resources");
-    if (spec.resources().requests().count("storage") == 0)
-      return At("requests", "must contain storage");
-    return Quantities("requests", spec.resources().requests(), false);
-  });
-  if (fault) return fault;
+    if (spec.resources().requests().count("storage") == 0) At("requests", "must contain storage");
+    Quantities("requests", spec.resources().requests(), false);
+  }
   FieldPath::Step status(&path_, "status");
-  return Word("phase", claim.status().phase(), {"Pending", "Bound", "Lost"});
+  Word("phase", claim.status().phase(), {"Pending", "Bound", "Lost"});
 }
 
-Result ObjectValidator::StorageClass(const wire::StorageClass& storage_class) {
-  if (Result fault = Name("provisioner", storage_class.provisioner(), CheckQualifiedName))
-    return fault;
-  if (Result fault = Word("volumeBindingMode", storage_class.volumebindingmode(),
-                          {"Immediate", "WaitForFirstConsumer"}))
-    return fault;
-  return Each("allowedTopologies", storage_class.allowedtopologies(),
-              [&](const wire::TopologySelectorTerm& term) {
-                return Each("matchLabelExpressions", term.matchlabelexpressions(),
-                            [&](const wire::TopologySelectorLabelRequirement& requirement) {
-                              return Name("key", requirement.key(), CheckQualifiedName);
-                            });
+void ObjectValidator::Content(const wire::StorageClass& storage_class) {
+  Name("provisioner", storage_class.provisioner(), CheckQualifiedName);
+  Word("volumeBindingMode", storage_class.volumebindingmode(),
+       {"Immediate", "WaitForFirstConsumer"});
+  Each("allowedTopologies", storage_class.allowedtopologies(),
+       [&](const wire::TopologySelectorTerm& term) {
+         Each("matchLabelExpressions", term.matchlabelexpressions(),
+              [&](const wire::TopologySelectorLabelRequirement& requirement) {
+                Name("key", requirement.key(), CheckQualifiedName);
               });
+       });
 }
 
-Result ObjectValidator::CsiNode(const wire::CSINode& node) {
+void ObjectValidator::Content(const wire::CSINode& node) {
   FieldPath::Step step(&path_, "spec");
   std::set<std::string> names;
-  return Each("drivers", node.spec().drivers(), [&](const wire::CSINodeDriver& driver) -> Result {
-    if (Result fault = Name("name", driver.name(), CheckSubdomain)) return fault;
-    if (!names.insert(driver.name()).second)
-      return At("name", absl::StrCat("duplicate \"", driver.name(), "\""));
-    return In("allocatable",
-              [&] { return Range("count", driver.allocatable().count(), 0, kNoLimit); });
+  Each("drivers", node.spec().drivers(), [&](const wire::CSINodeDriver& driver) {
+    if (const std::string wrong = CheckSubdomain(driver.name()); !wrong.empty()) {
+      At("name", wrong);
+    } else if (!names.insert(driver.name()).second) {
+      At("name", absl::StrCat("duplicate \"", driver.name(), "\""));
+    }
+    FieldPath::Step allocatable(&path_, "allocatable");
+    Range("count", driver.allocatable().count(), 0, kNoLimit);
   });
 }
 
-Result ObjectValidator::Amount(absl::string_view field, const wire::Quantity& quantity) {
-  if (QuantityValue(quantity.string()).value_or(0) >= 0) return std::nullopt;
-  return At(field, absl::StrCat(quantity.string(), " must be greater than or equal to 0"));
+void ObjectValidator::Amount(absl::string_view field, const wire::Quantity& quantity) {
+  if (QuantityValue(quantity.string()).value_or(0) < 0)
+    At(field, absl::StrCat(quantity.string(), " must be greater than or equal to 0"));
 }
 
-Result ObjectValidator::Capacity(const wire::CSIStorageCapacity& capacity) {
-  if (Result fault = Name("storageClassName", capacity.storageclassname(), CheckSubdomain))
-    return fault;
-  if (Result fault = Selector("nodeTopology", capacity.nodetopology())) return fault;
-  if (Result fault = Amount("capacity", capacity.capacity())) return fault;
-  return Amount("maximumVolumeSize", capacity.maximumvolumesize());
+void ObjectValidator::Content(const wire::CSIStorageCapacity& capacity) {
+  Name("storageClassName", capacity.storageclassname(), CheckSubdomain);
+  Selector("nodeTopology", capacity.nodetopology());
+  Amount("capacity", capacity.capacity());
+  Amount("maximumVolumeSize", capacity.maximumvolumesize());
 }
 
-Result ObjectValidator::Attachment(const wire::VolumeAttachment& attachment) {
+void ObjectValidator::Content(const wire::VolumeAttachment& attachment) {
   FieldPath::Step step(&path_, "spec");
-  if (Result fault = Name("attacher", attachment.spec().attacher(), CheckSubdomain)) return fault;
-  if (attachment.spec().nodename().empty()) return At("nodeName", "must not be empty");
-  if (!attachment.spec().has_source()) return At("source", "must be specified");
-  return std::nullopt;
+  Name("attacher", attachment.spec().attacher(), CheckSubdomain);
+  if (attachment.spec().nodename().empty()) At("nodeName", "must not be empty");
+  if (!attachment.spec().has_source()) At("source", "must be specified");
 }
 
-Result ObjectValidator::DeviceClass(const wire::DeviceClass& device_class) {
-  if (!device_class.spec().has_extendedresourcename()) return std::nullopt;
+void ObjectValidator::Content(const wire::DeviceClass& device_class) {
+  if (!device_class.spec().has_extendedresourcename()) return;
   FieldPath::Step step(&path_, "spec");
-  return Name("extendedResourceName", device_class.spec().extendedresourcename(),
-              CheckQualifiedName);
+  Name("extendedResourceName", device_class.spec().extendedresourcename(), CheckQualifiedName);
 }
 
-Result ObjectValidator::CheckContent(const google::protobuf::Message& message) {
-  if (const auto* service = dynamic_cast<const wire::Service*>(&message)) return Service(*service);
-  if (const auto* controller = dynamic_cast<const wire::ReplicationController*>(&message))
-    return ReplicationController(*controller);
-  if (const auto* set = dynamic_cast<const wire::ReplicaSet*>(&message)) return WorkloadSet(*set);
-  if (const auto* set = dynamic_cast<const wire::StatefulSet*>(&message)) return WorkloadSet(*set);
-  if (const auto* budget = dynamic_cast<const wire::PodDisruptionBudget*>(&message))
-    return Budget(*budget);
-  if (const auto* volume = dynamic_cast<const wire::PersistentVolume*>(&message))
-    return Volume(*volume);
-  if (const auto* claim = dynamic_cast<const wire::PersistentVolumeClaim*>(&message))
-    return Claim(*claim);
-  if (const auto* storage_class = dynamic_cast<const wire::StorageClass*>(&message))
-    return StorageClass(*storage_class);
-  if (const auto* node = dynamic_cast<const wire::CSINode*>(&message)) return CsiNode(*node);
-  if (const auto* capacity = dynamic_cast<const wire::CSIStorageCapacity*>(&message))
-    return Capacity(*capacity);
-  if (const auto* attachment = dynamic_cast<const wire::VolumeAttachment*>(&message))
-    return Attachment(*attachment);
-  if (const auto* device_class = dynamic_cast<const wire::DeviceClass*>(&message))
-    return DeviceClass(*device_class);
-  return std::nullopt;  // A CSIDriver has no other fields to check.
+// A CSIDriver has no other fields to check.
+void ObjectValidator::CheckContent(const google::protobuf::Message& message) {
+  CheckFirst<wire::Service, wire::ReplicationController, wire::ReplicaSet, wire::StatefulSet,
+             wire::PodDisruptionBudget, wire::PersistentVolume, wire::PersistentVolumeClaim,
+             wire::StorageClass, wire::CSINode, wire::CSIStorageCapacity, wire::VolumeAttachment,
+             wire::DeviceClass>(message);
 }
 
 }  // namespace
 
-std::optional<Fault> ValidateObject(const ObjectKind& kind,
-                                    const google::protobuf::Message& message) {
-  return ObjectValidator().Check(kind, message);
+std::vector<Fault> ValidateObject(const google::protobuf::Message& message) {
+  return ObjectValidator().Check(message);
 }
 
 }  // namespace outboard::manifests

@@ -8,241 +8,235 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "cli/manifests/controllers.h"
 #include "cli/manifests/manifest_defaults.h"
-#include "cli/manifests/manifest_validation.h"
+#include "cli/manifests/priorities.h"
 #include "cli/manifests/yaml_document.h"
-#include "shim/kube/wire/custom_resource_name.h"
 #include "shim/kube/wire/document.h"
 #include "shim/kube/wire/from_wire.h"
-#include "shim/kube/wire/object_filler.h"
-#include "shim/kube/wire/object_kinds.h"
 #include "shim/kube/wire/utf8.h"
 
 namespace outboard::manifests {
 
 namespace wire = kube::wire;
-using kube::ClusterObjectPtr;
 using kube::DocNode;
 using kube::Fault;
-using kube::FieldPath;
-using kube::FindObjectKind;
-using kube::IsOwnGroup;
-using kube::KindName;
-using kube::NamespaceFromWire;
-using kube::NamespacePtr;
-using kube::NodeFromWire;
-using kube::NodePtr;
-using kube::ObjectFiller;
-using kube::ObjectKind;
-using kube::ParseJson;
-using kube::PodFromWire;
 using kube::PodObject;
 using kube::PodPtr;
-using kube::ToJson;
-using kube::ToUtf8;
 
 namespace {
 
-absl::string_view GroupOf(absl::string_view api_version) {
-  const size_t slash = api_version.find('/');
-  return slash == absl::string_view::npos ? absl::string_view() : api_version.substr(0, slash);
-}
-
-bool IsCustom(absl::string_view group) {
-  return absl::StrContains(group, ".") && !IsOwnGroup(group);
-}
-
-class ManifestReader {
- public:
-  explicit ManifestReader(absl::string_view file_name) : file_name_(file_name) {}
-
-  // `list_kind`: the kind of the items of a typed list, else "".
-  absl::Status Read(const DocNode& doc, absl::string_view list_api_version,
-                    absl::string_view list_kind);
-  Manifests Take() { return std::move(out_); }
-
- private:
-  std::string Place(const DocNode& node) const {
-    return absl::StrCat(file_name_, ":", node.line, ":", node.column, ": ");
-  }
-  absl::Status Refuse(const DocNode& node, absl::string_view message) const {
-    return absl::InvalidArgumentError(absl::StrCat(Place(node), ToUtf8(message)));
-  }
-  absl::Status Refuse(const DocNode& doc, const Fault& fault) const {
-    return Refuse(fault.path.Resolve(doc), fault.ToString());
-  }
-
-  absl::Status ReadList(const DocNode& doc, absl::string_view api_version, absl::string_view kind);
-  absl::Status ReadPod(const DocNode& doc);
-  absl::Status ReadNode(const DocNode& doc);
-  absl::Status ReadNamespace(const DocNode& doc);
-  absl::Status ReadObject(const DocNode& doc, const ObjectKind& kind);
-  absl::Status ReadOther(const DocNode& doc, absl::string_view api_version, absl::string_view kind,
-                         bool custom);
-  // Reads the fields.
-  absl::Status FillFields(const DocNode& doc, google::protobuf::Message* out);
-  // Fills, defaults and validates.
-  template <typename Message>
-  absl::Status Fill(const DocNode& doc, Message* out);
-
-  const std::string file_name_;
-  Manifests out_;
-};
-
-absl::Status ManifestReader::Read(const DocNode& doc, absl::string_view list_api_version,
-                                  absl::string_view list_kind) {
-  if (doc.kind != DocNode::Kind::kMap) {
-    return Refuse(doc, absl::StrCat("must be a Kubernetes object, not ", KindName(doc)));
-  }
-  absl::string_view api_version = doc.FindString("apiVersion");
-  absl::string_view kind = doc.FindString("kind");
-  if (api_version.empty()) api_version = list_api_version;
-  if (kind.empty()) kind = list_kind;
-  if (api_version.empty()) return Refuse(doc, "apiVersion: must not be empty");
-  if (kind.empty()) return Refuse(doc, "kind: must not be empty");
-  const absl::string_view group = GroupOf(api_version);
-  if (absl::EndsWith(kind, "List") && doc.Find("items") != nullptr)
-    return ReadList(doc, api_version, kind);
-  if (group.empty() && kind == "Pod") return ReadPod(doc);
-  if (group.empty() && kind == "Node") return ReadNode(doc);
-  if (group.empty() && kind == "Namespace") return ReadNamespace(doc);
-  if (const ObjectKind* known = FindObjectKind(group, kind)) {
-    absl::Status status = ReadObject(doc, *known);
-    // Plugins that allocate devices read the whole object.
-    if (status.ok() && kind == "DeviceClass") return ReadOther(doc, api_version, kind, true);
-    return status;
-  }
-  const bool priority_class = group == "scheduling.k8s.io" && kind == "PriorityClass";
-  // A Kubernetes kind behind a feature gate; handled like custom resources.
-  const bool pod_group = group == "scheduling.k8s.io" && kind == "PodGroup";
-  const bool device =
-      group == "resource.k8s.io" && (kind == "ResourceClaim" || kind == "ResourceSlice");
-  if (priority_class || pod_group || device || IsCustom(group))
-    return ReadOther(doc, api_version, kind, !priority_class);
-  return Refuse(doc, absl::StrCat("objects of kind ", ToUtf8(kind), " (", ToUtf8(api_version),
-                                  ") are not supported"));
-}
-
-absl::Status ManifestReader::ReadList(const DocNode& doc, absl::string_view api_version,
-                                      absl::string_view kind) {
-  const DocNode& items = *doc.Find("items");
-  if (items.is_null()) return absl::OkStatus();
-  if (items.kind != DocNode::Kind::kList) {
-    return Refuse(items, absl::StrCat("items: must be a list, not ", KindName(items)));
-  }
-  absl::ConsumeSuffix(&kind, "List");
-  for (const DocNode& item : items.items) {
-    absl::Status status = kind.empty() ? Read(item, "", "") : Read(item, api_version, kind);
-    if (!status.ok()) return status;
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ManifestReader::FillFields(const DocNode& doc, google::protobuf::Message* out) {
-  ObjectFiller filler([this](const FieldPath& path, const DocNode& node) {
-    out_.warnings.push_back(absl::StrCat(Place(node), path.ToString(), ": unknown field, ignored"));
+// Which byte is not text, or nullopt.
+std::optional<size_t> FindBinary(absl::string_view text) {
+  const auto control = std::find_if(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' && c != '\r';
   });
-  if (std::optional<Fault> fault = filler.Fill(doc, out)) return Refuse(doc, *fault);
-  return absl::OkStatus();
+  const size_t at = std::min(static_cast<size_t>(control - text.begin()), kube::Utf8Prefix(text));
+  return at == text.size() ? std::nullopt : std::optional(at);
 }
 
-template <typename Message>
-absl::Status ManifestReader::Fill(const DocNode& doc, Message* out) {
-  if (absl::Status status = FillFields(doc, out); !status.ok()) return status;
-  ApplyDefaults(out);
-  if (std::optional<Fault> fault = Validate(*out)) return Refuse(doc, *fault);
-  return absl::OkStatus();
+Position PlaceOf(size_t file, absl::string_view text, size_t at) {
+  const absl::string_view before = text.substr(0, at);
+  const size_t line_start =
+      before.rfind('\n') == absl::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return {file, static_cast<int>(std::count(before.begin(), before.end(), '\n')) + 1,
+          static_cast<int>(at - line_start) + 1};
 }
 
-absl::Status ManifestReader::ReadPod(const DocNode& doc) {
-  wire::Pod message;
-  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
-  absl::StatusOr<PodPtr> pod = PodFromWire(message);
-  if (!pod.ok()) return Refuse(doc, pod.status().message());
-  if ((*pod)->pod.has_pod_limits() || (*pod)->pod.has_pod_requests()) {
-    auto changed = std::make_shared<PodObject>(**pod);
-    ApplyPodLevelDefaults(&changed->pod);
-    *pod = std::move(changed);
+// Says why `text` is not text in UTF-8. Returns whether it is.
+bool CheckText(size_t file, absl::string_view text, Problems* problems) {
+  if (absl::StartsWith(text, "<")) {
+    problems->Error({file, 1, 1}, "is HTML or XML, not YAML or JSON");
+    return false;
   }
-  out_.pods.push_back(*std::move(pod));
-  return absl::OkStatus();
-}
-
-absl::Status ManifestReader::ReadNode(const DocNode& doc) {
-  wire::Node message;
-  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
-  absl::StatusOr<NodePtr> node = NodeFromWire(message);
-  if (!node.ok()) return Refuse(doc, node.status().message());
-  out_.nodes.push_back(*std::move(node));
-  return absl::OkStatus();
-}
-
-absl::Status ManifestReader::ReadNamespace(const DocNode& doc) {
-  wire::Namespace message;
-  if (absl::Status status = Fill(doc, &message); !status.ok()) return status;
-  absl::StatusOr<NamespacePtr> ns = NamespaceFromWire(message);
-  if (!ns.ok()) return Refuse(doc, ns.status().message());
-  out_.namespaces.push_back(*std::move(ns));
-  return absl::OkStatus();
-}
-
-absl::Status ManifestReader::ReadObject(const DocNode& doc, const ObjectKind& kind) {
-  std::unique_ptr<google::protobuf::Message> message(kind.prototype().New());
-  if (absl::Status status = FillFields(doc, message.get()); !status.ok()) return status;
-  ApplyObjectDefaults(kind, message.get());
-  if (std::optional<Fault> fault = ValidateObject(kind, *message)) return Refuse(doc, *fault);
-  absl::StatusOr<ClusterObjectPtr> object = kind.from_wire(*message);
-  if (!object.ok()) return Refuse(doc, object.status().message());
-  out_.objects.push_back(*std::move(object));
-  return absl::OkStatus();
-}
-
-absl::Status ManifestReader::ReadOther(const DocNode& doc, absl::string_view api_version,
-                                       absl::string_view kind, bool custom) {
-  OtherObject other;
-  other.api_version = ToUtf8(api_version);
-  other.kind = ToUtf8(kind);
-  other.custom = custom;
-  const DocNode* metadata = doc.Find("metadata");
-  if (metadata != nullptr) {
-    other.name = ToUtf8(metadata->FindString("name"));
-    other.ns = ToUtf8(metadata->FindString("namespace"));
+  if (absl::StartsWith(text, "\xff\xfe") || absl::StartsWith(text, "\xfe\xff")) {
+    problems->Error({file, 1, 1}, "is UTF-16; save it as UTF-8");
+    return false;
   }
-  if (other.name.empty())
-    return Refuse(metadata != nullptr ? *metadata : doc, "metadata.name: must not be empty");
-  other.json = ToJson(doc);
-  out_.others.push_back(std::move(other));
-  return absl::OkStatus();
+  const std::optional<size_t> binary = FindBinary(text);
+  if (!binary) return true;
+  const auto byte = static_cast<unsigned char>(text[*binary]);
+  problems->Error(PlaceOf(file, text, *binary),
+                  byte < ' ' ? absl::StrFormat("byte 0x%02x: is binary, not YAML or JSON", byte)
+                             : absl::StrFormat("byte 0x%02x is not UTF-8", byte));
+  return false;
 }
 
 // JSON is also YAML, but YAML parsers are slow on it and fail on surrogate pairs. Text that only
 // begins like JSON is YAML.
-absl::StatusOr<std::vector<DocNode>> ParseEither(absl::string_view file_name,
-                                                 const std::string& text) {
-  if (!absl::StartsWith(absl::StripLeadingAsciiWhitespace(text), "{"))
-    return ParseYaml(file_name, text);
-  absl::StatusOr<DocNode> json = ParseJson(file_name, text);
+YamlDocuments ParseEither(const std::string& text) {
+  const absl::string_view start = absl::StripLeadingAsciiWhitespace(text);
+  if (!absl::StartsWith(start, "{") || absl::StartsWith(start, "{{")) return ParseYaml(text);
+  absl::StatusOr<DocNode> json = kube::ParseJson("", text);
+  if (!json.ok()) {
+    YamlDocuments yaml = ParseYaml(text);
+    if (yaml.errors.empty()) return yaml;
+  }
+  YamlDocuments documents;
   if (json.ok()) {
-    std::vector<DocNode> documents;
-    documents.push_back(*std::move(json));
+    documents.documents.push_back(*std::move(json));
     return documents;
   }
-  absl::StatusOr<std::vector<DocNode>> yaml = ParseYaml(file_name, text);
-  if (yaml.ok()) return yaml;
-  return json.status();
+  YamlError error;
+  // ":LINE:COLUMN: what"
+  const std::string message(json.status().message());
+  int end = 0;
+  if (sscanf(message.c_str(), ":%d:%d: %n", &error.line, &error.column, &end) == 2)
+    error.what = message.substr(static_cast<size_t>(end));
+  documents.errors.push_back(std::move(error));
+  return documents;
+}
+
+std::string KeyOf(absl::string_view kind, const wire::ObjectMeta& meta) {
+  return absl::StrCat(kind, " ", meta.namespace_(), meta.namespace_().empty() ? "" : "/",
+                      meta.name());
+}
+
+const wire::ObjectMeta& MetaOf(const google::protobuf::Message& message) {
+  const auto* field = message.GetDescriptor()->FindFieldByName("metadata");
+  return static_cast<const wire::ObjectMeta&>(message.GetReflection()->GetMessage(message, field));
+}
+
+absl::StatusOr<PodPtr> ConvertPod(const wire::Pod& message) {
+  absl::StatusOr<PodPtr> pod = kube::PodFromWire(message);
+  if (!pod.ok() || !((*pod)->pod.has_pod_limits() || (*pod)->pod.has_pod_requests())) return pod;
+  auto changed = std::make_shared<PodObject>(**pod);
+  ApplyPodLevelDefaults(&changed->pod);
+  return changed;
 }
 
 }  // namespace
 
-absl::StatusOr<Manifests> ReadManifests(absl::string_view file_name, const std::string& text) {
-  absl::StatusOr<std::vector<DocNode>> documents = ParseEither(file_name, text);
-  if (!documents.ok()) return documents.status();
-  ManifestReader reader(file_name);
-  for (const DocNode& doc : *documents) {
-    if (absl::Status status = reader.Read(doc, "", ""); !status.ok()) return status;
+size_t ManifestReader::Read(absl::string_view file_name, absl::string_view text, bool to_schedule) {
+  const size_t file = problems_.AddFile(file_name);
+  absl::ConsumePrefix(&text, "\xef\xbb\xbf");
+  if (!CheckText(file, text, &problems_)) {
+    unreadable_ = true;
+    return 1;
   }
-  return reader.Take();
+  const YamlDocuments parsed = ParseEither(std::string(text));
+  for (const YamlError& error : parsed.errors)
+    problems_.Error({file, error.line, error.column}, error.what);
+  unreadable_ = unreadable_ || !parsed.errors.empty();
+  documents_.StartFile(file, to_schedule);
+  for (const DocNode& doc : parsed.documents) documents_.Read(doc);
+  if (!documents_.skipped().empty()) skipped_.push_back({file, documents_.skipped()});
+  return parsed.documents.size() + parsed.errors.size();
+}
+
+void ManifestReader::WarnOfSkipped() {
+  const auto& pods = documents_.drafts().pods;
+  const bool has_cluster_pods =
+      std::any_of(pods.begin(), pods.end(), [](const auto& draft) { return !draft.to_schedule; });
+  for (const auto& [file, kinds] : skipped_) {
+    bool workload = false;
+    for (const auto& [kind, count] : kinds)
+      workload = workload || FindKind(kind)->use == KnownKind::kWorkload;
+    problems_.Warn(
+        {file, 0, 0},
+        absl::StrCat(
+            "skipped, because scheduling does not read these kinds: ",
+            absl::StrJoin(kinds, ", ",
+                          [](std::string* out, const auto& kind) {
+                            absl::StrAppend(out, kind.first, " (", kind.second, ")");
+                          }),
+            workload && !has_cluster_pods ? "; no pods are created from them, give Pods" : ""));
+  }
+}
+
+void ManifestReader::CheckNames() {
+  std::map<std::string, Position> seen;
+  const auto add = [&](const std::string& key, const Position& at) {
+    const auto [first, is_new] = seen.emplace(key, at);
+    if (is_new || first->second.line == 0) return;
+    problems_.Error(at, absl::StrCat("metadata.name: ", key, " is already defined at ",
+                                     problems_.Place(first->second)));
+  };
+  const Drafts& drafts = documents_.drafts();
+  for (const auto& pod : drafts.pods) add(KeyOf("Pod", pod.message.metadata()), pod.at);
+  for (const auto& node : drafts.nodes) add(KeyOf("Node", node.message.metadata()), node.at);
+  for (const auto& ns : drafts.namespaces) add(KeyOf("Namespace", ns.message.metadata()), ns.at);
+  for (const auto& one : drafts.priority_classes)
+    add(KeyOf("PriorityClass", one.message.metadata()), one.at);
+  for (const ObjectDraft& object : drafts.objects)
+    add(KeyOf(object.kind->kind, MetaOf(*object.message)), object.at);
+  for (const OtherObject& other : drafts.others) {
+    if (other.kind == "DeviceClass") continue;  // Also among the objects.
+    add(absl::StrCat(other.kind, " ", other.ns, other.ns.empty() ? "" : "/", other.name, " (",
+                     other.api_version, ")"),
+        other.at);
+  }
+}
+
+void ManifestReader::ResolvePriorities() {
+  PriorityClasses classes;
+  Drafts& drafts = documents_.drafts();
+  for (const auto& draft : drafts.priority_classes) {
+    if (const std::optional<Fault> fault = classes.Add(draft.message))
+      problems_.Error(draft.at, fault->ToString());
+  }
+  // A class that could not be read is not missing.
+  if (unreadable_ || documents_.HasFaulty("PriorityClass")) return;
+  for (auto& draft : drafts.pods) {
+    const std::optional<Fault> fault = classes.Resolve(&draft.message);
+    if (!fault) continue;
+    const auto at = draft.fields.find(fault->path.ToString());
+    problems_.Error(at == draft.fields.end() ? draft.at : at->second, fault->ToString());
+  }
+}
+
+template <typename Wire, typename Pointer, typename Convert>
+void ManifestReader::ConvertAll(const std::vector<Draft<Wire>>& drafts, Convert convert,
+                                std::vector<Pointer>* out) {
+  for (const Draft<Wire>& draft : drafts) {
+    absl::StatusOr<Pointer> object = convert(draft.message);
+    if (object.ok()) {
+      out->push_back(*std::move(object));
+    } else {
+      problems_.Error(draft.at, object.status().message());
+    }
+  }
+}
+
+Manifests ManifestReader::Finish() {
+  Drafts& drafts = documents_.drafts();
+  WarnOfSkipped();
+  CheckNames();
+  ResolvePriorities();
+  CompleteBudgets(&drafts);
+  CompleteClaims(&drafts);
+  Manifests manifests;
+  std::vector<Draft<wire::Pod>> to_schedule;
+  const auto first_to_schedule =
+      std::stable_partition(drafts.pods.begin(), drafts.pods.end(),
+                            [](const Draft<wire::Pod>& draft) { return !draft.to_schedule; });
+  std::move(first_to_schedule, drafts.pods.end(), std::back_inserter(to_schedule));
+  drafts.pods.erase(first_to_schedule, drafts.pods.end());
+  ConvertAll(drafts.pods, ConvertPod, &manifests.pods);
+  ConvertAll(to_schedule, ConvertPod, &manifests.pods_to_schedule);
+  ConvertAll(drafts.nodes, kube::NodeFromWire, &manifests.nodes);
+  ConvertAll(drafts.namespaces, kube::NamespaceFromWire, &manifests.namespaces);
+  for (const ObjectDraft& draft : drafts.objects) {
+    absl::StatusOr<kube::ClusterObjectPtr> object = draft.kind->from_wire(*draft.message);
+    if (object.ok()) {
+      manifests.objects.push_back(*std::move(object));
+    } else {
+      problems_.Error(draft.at, object.status().message());
+    }
+  }
+  manifests.others = std::move(drafts.others);
+  manifests.errors = problems_.Errors();
+  manifests.warnings = problems_.Warnings();
+  return manifests;
+}
+
+Manifests ReadManifests(absl::string_view file_name, absl::string_view text) {
+  ManifestReader reader(/*strict=*/false);
+  reader.Read(file_name, text, /*to_schedule=*/false);
+  return reader.Finish();
 }
 
 }  // namespace outboard::manifests

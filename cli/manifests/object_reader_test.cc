@@ -1,7 +1,10 @@
 #include "cli/manifests/object_reader.h"
 
+#include <fstream>
+#include <sstream>
 #include <string>
 
+#include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -17,15 +20,15 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 Manifests Read(const std::string& text) {
-  absl::StatusOr<Manifests> manifests = ReadManifests("f.yaml", text);
-  EXPECT_TRUE(manifests.ok()) << manifests.status();
-  return manifests.ok() ? *std::move(manifests) : Manifests();
+  Manifests manifests = ReadManifests("f.yaml", text);
+  EXPECT_THAT(manifests.errors, IsEmpty()) << text;
+  return manifests;
 }
 
 std::string ErrorOf(const std::string& text) {
-  absl::StatusOr<Manifests> manifests = ReadManifests("f.yaml", text);
-  EXPECT_FALSE(manifests.ok()) << text;
-  return std::string(manifests.status().message());
+  const Manifests manifests = ReadManifests("f.yaml", text);
+  EXPECT_FALSE(manifests.errors.empty()) << text;
+  return absl::StrJoin(manifests.errors, "\n");
 }
 
 // A pod whose spec has one container and `rest`, which begins in line 6 and is indented by two.
@@ -138,6 +141,7 @@ TEST(Manifests, Json) {
   ASSERT_THAT(manifests.pods, SizeIs(1));
   EXPECT_EQ(manifests.pods[0]->pod.annotations().at("e"), "\xf0\x9f\x98\x80");
   EXPECT_EQ(ErrorOf("{\"apiVersion\":\"v1\",\n\"kind\":\"Pod\",\n\"metadata\":{\"name\":7}}"),
+            "f.yaml:1:1: spec.containers: must have at least one container\n"
             "f.yaml:3:20: metadata.name: must be a string, not a number; write \"7\" in quotes");
   // YAML that begins with flow style.
   EXPECT_THAT(Read("{apiVersion: v1, kind: Node, metadata: {name: n}}\n---\n{apiVersion: v1, kind: "
@@ -163,9 +167,8 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
             "workload { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
             "name: \"r\" uid: \"replicationcontroller-default-r\" "
             "selector { match_labels { key: \"a\" value: \"b\" } } }");
-  // The version of a group does not matter.
   EXPECT_EQ(
-      ObjectText("apiVersion: apps/v1beta2\nkind: StatefulSet\nmetadata: {name: t, namespace: "
+      ObjectText("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: t, namespace: "
                  "n}\nspec: {selector: {matchLabels: {a: b}}}\n"),
       "workload { api_version: \"apps/v1\" kind: \"StatefulSet\" namespace: \"n\" name: "
       "\"t\" uid: \"statefulset-n-t\" selector { match_labels { key: \"a\" value: \"b\" } } }");
@@ -173,7 +176,7 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
       ObjectText("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v, namespace: x}\n"
                  "spec: {accessModes: [ReadWriteOnce], capacity: {storage: 1}, nfs: {path: /}}"),
       "persistent_volume { name: \"v\" uid: \"persistentvolume-v\" capacity_bytes: 1 "
-      "access_modes: \"ReadWriteOnce\" volume_mode: \"Filesystem\" phase: \"Pending\" }");
+      "access_modes: \"ReadWriteOnce\" volume_mode: \"Filesystem\" phase: \"Available\" }");
   EXPECT_EQ(ObjectText("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: c}\n"
                        "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1}}}"),
             "persistent_volume_claim { namespace: \"default\" name: \"c\" uid: "
@@ -274,24 +277,14 @@ TEST(Manifests, OtherKinds) {
 {apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g},
  spec: {minMember: 3}}
 ---
-{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 5}
----
 {apiVersion: scheduling.k8s.io/v1alpha2, kind: PodGroup, metadata: {name: k}}
 )");
-  ASSERT_THAT(manifests.others, SizeIs(3));
-  EXPECT_TRUE(manifests.others[2].custom);
-  EXPECT_EQ(manifests.others[1].kind, "PriorityClass");
-  EXPECT_FALSE(manifests.others[1].custom);
-  EXPECT_TRUE(manifests.others[0].custom);
+  ASSERT_THAT(manifests.others, SizeIs(2));
+  EXPECT_EQ(manifests.others[1].api_version, "scheduling.k8s.io/v1alpha2");
   EXPECT_EQ(manifests.others[0].json,
             "{\"apiVersion\":\"scheduling.x-k8s.io/"
             "v1alpha1\",\"kind\":\"PodGroup\",\"metadata\":{\"name\":\"g\"},"
             "\"spec\":{\"minMember\":3}}");
-  EXPECT_EQ(ErrorOf("\n\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n"),
-            "f.yaml:3:1: objects of kind Deployment (apps/v1) are not supported");
-  EXPECT_THAT(
-      ErrorOf("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: d}\n"),
-      HasSubstr("kind Role"));
   EXPECT_THAT(ErrorOf("kind: Pod\n"), HasSubstr("apiVersion: must not be empty"));
   EXPECT_THAT(ErrorOf("apiVersion: v1\n"), HasSubstr("kind: must not be empty"));
   EXPECT_THAT(ErrorOf("- a\n"), HasSubstr("f.yaml:1:1: must be a Kubernetes object, not a list"));
@@ -302,15 +295,73 @@ TEST(Manifests, OtherKinds) {
 }
 
 TEST(Manifests, UnknownFieldsAreWarnings) {
-  const Manifests manifests =
-      Read(PodSpec("  nodeSelektor: {a: b}\n  restartPolicy: Never\n  volumes:\n  - {name: v, "
-                   "configMap: {name: cm, optional: true}}\n"
-                   "  - name: w\n    flashDisk: {}\n  - {name: x, emptyDir: {size: 1}}\n"));
-  EXPECT_THAT(manifests.warnings,
-              ElementsAre("f.yaml:6:17: spec.nodeSelektor: unknown field, ignored",
-                          "f.yaml:11:16: spec.volumes[1].flashDisk: unknown field, ignored",
-                          "f.yaml:12:32: spec.volumes[2].emptyDir.size: unknown field, ignored"));
+  const std::string text = PodSpec(
+      "  nodeSelektor: {a: b}\n  restartPolicy: Never\n  volumes:\n  - {name: v, "
+      "configMap: {name: cm, optional: true}}\n"
+      "  - name: w\n    flashDisk: {}\n  - {name: x, emptyDir: {sizeLimt: 1}}\n");
+  const Manifests manifests = Read(text);
+  EXPECT_THAT(
+      manifests.warnings,
+      ElementsAre("f.yaml:6:3: spec.nodeSelektor: unknown field, ignored; did you mean "
+                  "nodeSelector?",
+                  "f.yaml:11:5: spec.volumes[1].flashDisk: unknown field, ignored",
+                  "f.yaml:12:26: spec.volumes[2].emptyDir.sizeLimt: unknown field, ignored; did "
+                  "you mean sizeLimit?"));
   EXPECT_EQ(manifests.pods[0]->pod.volumes(0).source(), "configMap");
+  // Below fields that are not read, names are not known.
+  EXPECT_THAT(Read(PodSpec("  dnsConfig: {nameserver: [1.1.1.1]}\n")).warnings, IsEmpty());
+
+  ManifestReader strict(/*strict=*/true);
+  strict.Read("f.yaml", text, false);
+  const Manifests refused = strict.Finish();
+  EXPECT_THAT(refused.warnings, IsEmpty());
+  EXPECT_THAT(refused.errors,
+              ElementsAre("f.yaml:6:3: spec.nodeSelektor: unknown field; did you mean "
+                          "nodeSelector?",
+                          "f.yaml:11:5: spec.volumes[1].flashDisk: unknown field",
+                          "f.yaml:12:26: spec.volumes[2].emptyDir.sizeLimt: unknown field; did you "
+                          "mean sizeLimit?"));
+}
+
+TEST(Manifests, ALongListOfProblemsIsCut) {
+  std::string text;
+  for (int i = 0; i < 150; ++i)
+    text += "---\napiVersion: v1\nkind: Pod\nmetadata: {name: p" + std::to_string(i) + "}\n";
+  const Manifests manifests = ReadManifests("f.yaml", text);
+  EXPECT_THAT(manifests.errors, SizeIs(101));
+  EXPECT_EQ(manifests.errors[0], "f.yaml:2:1: spec.containers: must have at least one container");
+  EXPECT_EQ(manifests.errors[100], "… and 50 more");
+}
+
+TEST(Manifests, WhatKubectlPrintsGivesNoWarning) {
+  std::ifstream stream("cli/manifests/testdata/kubectl_list.yaml");
+  std::stringstream text;
+  text << stream.rdbuf();
+  const Manifests manifests = Read(text.str());
+  EXPECT_THAT(manifests.warnings, IsEmpty());
+  ASSERT_THAT(manifests.pods, SizeIs(1));
+  // Its class is not among the manifests.
+  EXPECT_EQ(manifests.pods[0]->pod.priority(), 1000);
+  EXPECT_THAT(manifests.nodes, SizeIs(1));
+  EXPECT_THAT(manifests.objects, SizeIs(3));
+}
+
+TEST(Manifests, OtherVersionsOfSkippedKindsAreSkipped) {
+  const Manifests manifests = Read(
+      "{apiVersion: flowcontrol.apiserver.k8s.io/v1beta3, kind: FlowSchema, metadata: {name: "
+      "a}}\n");
+  EXPECT_THAT(manifests.warnings, ElementsAre("f.yaml: skipped, because scheduling does not read "
+                                              "these kinds: FlowSchema (1)"));
+}
+
+TEST(Manifests, WorkloadsOfTheClusterAreHintsOnlyWithoutPods) {
+  const std::string deployment = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d}}\n";
+  EXPECT_THAT(Read(deployment).warnings,
+              ElementsAre("f.yaml: skipped, because scheduling does not read these kinds: "
+                          "Deployment (1); no pods are created from them, give Pods"));
+  EXPECT_THAT(Read(deployment + "---\n" + PodSpec("")).warnings,
+              ElementsAre("f.yaml: skipped, because scheduling does not read these kinds: "
+                          "Deployment (1)"));
 }
 
 TEST(Manifests, ErrorsHavePlaceAndPath) {

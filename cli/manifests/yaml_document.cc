@@ -1,6 +1,7 @@
 #include "cli/manifests/yaml_document.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <sstream>
@@ -118,7 +119,7 @@ void ResolvePlain(const std::string& text, DocNode* node) {
 size_t CountNodes(const DocNode& node) {
   size_t count = 1;
   for (const DocNode& item : node.items) count += CountNodes(item);
-  for (const auto& [name, value] : node.members) count += CountNodes(value);
+  for (const kube::DocMember& member : node.members) count += CountNodes(member.value);
   return count;
 }
 
@@ -129,9 +130,12 @@ YAML::ParserException Refuse(const YAML::Mark& mark, const std::string& what) {
 
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(size_t budget) : budget_(budget) {}
+  TreeBuilder(const std::string& text, size_t budget, int lines_before)
+      : text_(text), budget_(budget), lines_before_(lines_before) {}
 
   std::vector<DocNode> TakeDocuments() { return std::move(documents_); }
+  // Those that do not end a document.
+  std::vector<YamlError> TakeErrors() { return std::move(errors_); }
 
   void OnDocumentStart(const YAML::Mark&) override { anchors_.clear(); }
   void OnDocumentEnd() override {}
@@ -149,6 +153,7 @@ class TreeBuilder : public YAML::EventHandler {
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
+    CheckQuotes(mark);
     DocNode node = NewNode(mark, Kind::kString);
     const bool plain = tag == "?" || tag == "tag:yaml.org,2002:int" ||
                        tag == "tag:yaml.org,2002:float" || tag == "tag:yaml.org,2002:bool" ||
@@ -186,7 +191,9 @@ class TreeBuilder : public YAML::EventHandler {
     YAML::Mark mark;
     std::set<std::string> keys;
     bool has_key = false;
+    bool key_is_duplicate = false;
     std::string key;
+    YAML::Mark key_mark;
     // The values of << keys, in order.
     bool merging = false;
     std::vector<DocNode> merged;
@@ -195,15 +202,26 @@ class TreeBuilder : public YAML::EventHandler {
   static int Depth(const DocNode& node) {
     int deepest = 0;
     for (const DocNode& item : node.items) deepest = std::max(deepest, Depth(item));
-    for (const auto& [name, value] : node.members) deepest = std::max(deepest, Depth(value));
+    for (const kube::DocMember& member : node.members)
+      deepest = std::max(deepest, Depth(member.value));
     return deepest + 1;
+  }
+
+  // yaml-cpp accepts a text without its last quote, which contains the rest of the file.
+  void CheckQuotes(const YAML::Mark& mark) {
+    const auto begin = static_cast<size_t>(std::max(mark.pos, 0));
+    if (begin >= text_.size() || (text_[begin] != '"' && text_[begin] != '\'')) return;
+    const char quote = text_[begin];
+    size_t at = begin + 1;
+    while (at < text_.size() && text_[at] != quote) at += quote == '"' && text_[at] == '\\' ? 2 : 1;
+    if (at >= text_.size()) throw Refuse(mark, "this quote is not closed");
   }
 
   DocNode NewNode(const YAML::Mark& mark, Kind kind) {
     Spend(1, mark);
     DocNode node;
     node.kind = kind;
-    node.line = mark.line + 1;
+    node.line = LineOf(mark);
     node.column = mark.column + 1;
     return node;
   }
@@ -251,8 +269,9 @@ class TreeBuilder : public YAML::EventHandler {
       level.has_key = false;
       if (level.merging) {
         level.merged.push_back(std::move(node));
-      } else {
-        level.node.members.push_back({std::move(level.key), std::move(node)});
+      } else if (!level.key_is_duplicate) {
+        level.node.members.push_back({std::move(level.key), std::move(node), LineOf(level.key_mark),
+                                      level.key_mark.column + 1});
       }
     }
   }
@@ -262,8 +281,14 @@ class TreeBuilder : public YAML::EventHandler {
     level->has_key = true;
     level->merging = plain && node.text == "<<";
     level->key = node.text;
-    if (!level->merging && !level->keys.insert(node.text).second) {
-      throw Refuse(mark, absl::StrCat("duplicate field \"", node.text, "\""));
+    level->key_mark = mark;
+    level->key_is_duplicate = !level->merging && !level->keys.insert(node.text).second;
+    if (level->key_is_duplicate) {
+      errors_.push_back({LineOf(mark), mark.column + 1,
+                         absl::StrCat("duplicate field \"", ToUtf8(node.text), "\"",
+                                      open_.size() == 1 && node.text == "apiVersion"
+                                          ? "; a line --- separates two objects"
+                                          : "")});
     }
   }
 
@@ -278,36 +303,83 @@ class TreeBuilder : public YAML::EventHandler {
       }
     }
     for (const DocNode* source : sources) {
-      for (const auto& [name, value] : source->members) {
-        if (level->keys.insert(name).second) level->node.members.push_back({name, value});
+      for (const kube::DocMember& member : source->members) {
+        if (level->keys.insert(member.name).second) level->node.members.push_back(member);
       }
     }
   }
 
+  int LineOf(const YAML::Mark& mark) const { return lines_before_ + mark.line + 1; }
+
+  const std::string& text_;
   size_t budget_;
+  const int lines_before_;
   std::vector<Level> open_;
   std::map<YAML::anchor_t, DocNode> anchors_;
   std::vector<DocNode> documents_;
+  std::vector<YamlError> errors_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<DocNode>> ParseYaml(absl::string_view name, const std::string& text) {
+namespace {
+
+// Parses one stream of documents that begins behind `lines_before`. Returns false after an error
+// that ends it.
+bool ParseStream(const std::string& text, int lines_before, YamlDocuments* out) {
   // Without aliases, every value has at least one character.
-  TreeBuilder builder(text.size() * 4 + 1000);
+  TreeBuilder builder(text, text.size() * 4 + 1000, lines_before);
+  YamlError error;
   try {
     std::istringstream stream(text);
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& e) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ":", std::max(e.mark.line, 0) + 1, ":",
-                                                   std::max(e.mark.column, 0) + 1, ": ",
-                                                   ToUtf8(e.msg)));
+    error = ExplainYamlError(
+        text, {std::max(e.mark.line, 0) + 1, std::max(e.mark.column, 0) + 1, ToUtf8(e.msg)});
   } catch (const std::exception& e) {
-    return absl::InvalidArgumentError(absl::StrCat(name, ":1:1: ", e.what()));
+    error.what = e.what();
   }
-  return builder.TakeDocuments();
+  out->documents = builder.TakeDocuments();
+  out->errors = builder.TakeErrors();
+  if (error.what.empty()) return true;
+  error.line += lines_before;
+  out->errors.push_back(std::move(error));
+  return false;
+}
+
+void Append(YamlDocuments more, YamlDocuments* out) {
+  std::move(more.documents.begin(), more.documents.end(), std::back_inserter(out->documents));
+  std::move(more.errors.begin(), more.errors.end(), std::back_inserter(out->errors));
+}
+
+}  // namespace
+
+YamlDocuments ParseYaml(const std::string& text) {
+  YamlDocuments whole;
+  if (ParseStream(text, 0, &whole)) return whole;
+  // Document by document, so that an error in one does not hide those in others. A line that begins
+  // with --- always begins a document.
+  YamlDocuments all;
+  std::string document;
+  int line = 0;
+  int begin = 0;
+  const auto end_document = [&] {
+    YamlDocuments one;
+    ParseStream(document, begin, &one);
+    Append(std::move(one), &all);
+    document.clear();
+    begin = line;
+  };
+  for (absl::string_view rest = text; !rest.empty(); ++line) {
+    const size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+    if (absl::StartsWith(rest, "---") && line > 0) end_document();
+    absl::StrAppend(&document, rest.substr(0, end));
+    rest.remove_prefix(end);
+  }
+  end_document();
+  return all;
 }
 
 }  // namespace outboard::manifests

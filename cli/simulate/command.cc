@@ -31,9 +31,11 @@ Usage:
   outboard simulate --cluster FILE... --trace FILE... [flags]
 
 Flags:
-  --cluster FILE...      Nodes, running pods (with spec.nodeName), namespaces, services, controllers, budgets, volumes
-                         and their classes, in YAML or JSON; lists and several documents are allowed
-  --pods FILE...         Pods to schedule; queued in this order, then by priority
+  --cluster FILE...      Nodes, running pods (with spec.nodeName) and the other kinds below, in YAML or JSON; lists and
+                         several documents are allowed. FILE may be a directory (its *.yaml, *.yml and *.json) or -
+                         (standard input)
+  --pods FILE...         Pods to schedule; queued in this order, then by priority. FILE as for --cluster
+  --strict               Unknown fields in manifests are errors, not warnings
   --trace FILE...        Jobs with arrival and run times; `outboard simulate --help trace` describes the format
   --from SECONDS, --to SECONDS
                          With --trace: limits the summary to jobs that arrive between these times, and to the use of
@@ -57,10 +59,17 @@ Flags:
                          Without this flag only errors are logged
   -h, --help             Print this text
 
+Kinds that are read: Pod, Node, Namespace, PriorityClass, Service, ReplicationController, ReplicaSet, StatefulSet,
+PodDisruptionBudget, PersistentVolume, PersistentVolumeClaim, StorageClass, CSINode, CSIDriver, CSIStorageCapacity,
+VolumeAttachment, DeviceClass; for plugins also ResourceClaim, ResourceSlice, PodGroup and custom resources that
+customResources of the configuration name. Other kinds of Kubernetes are skipped with a warning. No pods are created from
+Deployments, Jobs and other workloads: give Pods.
+
 Exit codes: 0 simulated, with any result for the pods; 1 the simulation failed; 2 invalid usage or input.
 
 Example:
   outboard simulate --cluster cluster.yaml --pods pods.yaml -o json
+  kubectl get nodes,pods -A -o yaml | outboard simulate --cluster - --pods mine.yaml
   outboard simulate --cluster cluster.yaml --trace trace.jsonl --interval 3600
 )";
 
@@ -85,6 +94,7 @@ config::FlagTable SimulateFlags(CommandLine* line) {
   config::FlagTable flags;
   flags.List("--cluster", &line->cluster_files);
   flags.List("--pods", &line->pod_files);
+  flags.Switch("--strict", &line->strict);
   flags.List("--trace", &line->trace_files);
   AddSeconds("--from", &run.window.from, line, &flags);
   AddSeconds("--to", &run.window.to, line, &flags);
@@ -156,8 +166,8 @@ int RunSimulate(const std::vector<std::string>& arguments) {
   if (!config.ok()) return fail(config.status());
   // Ignores the configuration's own warnings: they concern a real cluster.
   std::vector<std::string> warnings;
-  absl::StatusOr<SimulationInput> scene =
-      ReadScene(line->cluster_files, line->pod_files, config->shim.custom_resources, &warnings);
+  absl::StatusOr<SimulationInput> scene = ReadScene(
+      line->cluster_files, line->pod_files, config->shim.custom_resources, line->strict, &warnings);
   absl::StatusOr<trace::Trace> jobs = trace::ReadTraces(line->trace_files);
   if (jobs.ok()) warnings.insert(warnings.end(), jobs->warnings.begin(), jobs->warnings.end());
   for (const std::string& warning : warnings) fprintf(stderr, "warning: %s\n", warning.c_str());

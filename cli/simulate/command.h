@@ -13,6 +13,7 @@ namespace outboard::simulate {
 struct CommandLine {
   std::vector<std::string> cluster_files;
   std::vector<std::string> pod_files;
+  bool strict = false;                   // unknown fields in manifests are errors
   std::vector<std::string> trace_files;  // empty: place pods once; else replay jobs
   trace::TraceRun trace_run;
   std::string trace_flag;                   // the last flag that requires --trace; empty: none

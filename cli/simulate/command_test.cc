@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/manifests/kinds.h"
 #include "shim/config/testing/help_flags.h"
 
 namespace outboard::simulate {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAreArray;
@@ -23,6 +25,23 @@ TEST(SimulateCommandTest, HelpListsEveryFlag) {
   trace::GenerateLine generate;
   EXPECT_THAT(trace::GenerateFlags(&generate).names(),
               UnorderedElementsAreArray(config::HelpFlags(trace::kGenerateHelp)));
+}
+
+TEST(SimulateCommandTest, HelpListsTheKindsThatAreRead) {
+  const std::string help = kSimulateHelp;
+  const size_t begin = help.find("Kinds that are read: ");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string kinds = help.substr(begin, help.find("Other kinds", begin) - begin);
+  for (const std::string& kind : manifests::KindNames(/*read=*/true))
+    EXPECT_THAT(kinds, ContainsRegex("[ \n]" + kind + "[,; ]"));
+}
+
+TEST(SimulateCommandTest, ADashIsAFile) {
+  const auto line = ParseCommandLine({"--cluster", "-", "a", "--pods=-", "--strict"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_THAT(line->cluster_files, ElementsAre("-", "a"));
+  EXPECT_THAT(line->pod_files, ElementsAre("-"));
+  EXPECT_TRUE(line->strict);
 }
 
 TEST(SimulateCommandTest, ReadsAllFlags) {

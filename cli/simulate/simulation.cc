@@ -2,15 +2,14 @@
 
 #include <glog/logging.h>
 
-#include <fstream>
-#include <set>
-#include <sstream>
+#include <iostream>
+#include <map>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cli/manifests/custom_object.h"
-#include "cli/manifests/object_reader.h"
+#include "cli/manifests/manifest_files.h"
 #include "cli/simulate/custom_objects.h"
 #include "cli/simulate/simulated_scheduler.h"
 #include "shim/kube/wire/custom_resource.h"
@@ -19,12 +18,30 @@
 namespace outboard::simulate {
 namespace {
 
-absl::StatusOr<manifests::Manifests> ReadFile(const std::string& file) {
-  std::ifstream stream(file);
-  if (!stream) return absl::NotFoundError(absl::StrCat(file, ": cannot be read"));
-  std::stringstream text;
-  text << stream.rdbuf();
-  return manifests::ReadManifests(file, text.str());
+// Takes the objects that belong to a custom resource of the configuration. Counts the others, which
+// nobody reads.
+absl::Status TakeCustomObjects(const std::vector<manifests::OtherObject>& others,
+                               const std::vector<config::CustomResourceRule>& custom_resources,
+                               SimulationInput* scene, std::vector<std::string>* warnings) {
+  std::map<std::string, int> unused;
+  for (const manifests::OtherObject& other : others) {
+    bool used = other.kind == "DeviceClass";  // It is also among the objects that are always read.
+    for (const config::CustomResourceRule& rule : custom_resources) {
+      if (!manifests::IsOf(*kube::ParseCustomResourceName(rule.resource), other)) continue;
+      absl::StatusOr<kube::ClusterObjectPtr> object = CustomObjectOf(rule.resource, other);
+      if (!object.ok()) return object.status();
+      scene->objects.push_back(*std::move(object));
+      used = true;
+    }
+    if (!used) ++unused[absl::StrCat(other.kind, " of ", other.api_version)];
+  }
+  for (const auto& [kind, count] : unused) {
+    warnings->push_back(
+        absl::StrCat("skipped, because customResources of the configuration do not "
+                     "name it: ",
+                     kind, " (", count, ")"));
+  }
+  return absl::OkStatus();
 }
 
 // A pod without an attempt: PreEnqueue gates it.
@@ -41,51 +58,24 @@ PodReport GatedReport(const kube::PodObject& pod, const scheduler::Scheduler& sc
 
 absl::StatusOr<SimulationInput> ReadScene(
     const std::vector<std::string>& cluster_files, const std::vector<std::string>& pod_files,
-    const std::vector<config::CustomResourceRule>& custom_resources,
+    const std::vector<config::CustomResourceRule>& custom_resources, bool strict,
     std::vector<std::string>* warnings) {
+  manifests::Manifests read =
+      manifests::ReadManifestFiles({cluster_files, pod_files}, strict, &std::cin);
+  warnings->insert(warnings->end(), read.warnings.begin(), read.warnings.end());
+  if (absl::Status status = manifests::ToStatus(read.errors); !status.ok()) return status;
   SimulationInput scene;
-  std::set<std::string> pods_seen;
-  std::set<std::string> nodes_seen;
-  std::set<std::string> objects_seen;
-  const auto add = [&](const std::string& file) -> absl::Status {
-    absl::StatusOr<manifests::Manifests> manifests = ReadFile(file);
-    if (!manifests.ok()) return manifests.status();
-    warnings->insert(warnings->end(), manifests->warnings.begin(), manifests->warnings.end());
-    for (kube::NodePtr& node : manifests->nodes) {
-      if (!nodes_seen.insert(node->key()).second) {
-        return absl::InvalidArgumentError(absl::StrCat(file, ": duplicate node ", node->key()));
-      }
-      scene.nodes.push_back(std::move(node));
-    }
-    for (const manifests::OtherObject& other : manifests->others) {
-      for (const config::CustomResourceRule& rule : custom_resources) {
-        if (!manifests::IsOf(*kube::ParseCustomResourceName(rule.resource), other)) continue;
-        absl::StatusOr<kube::ClusterObjectPtr> object = CustomObjectOf(rule.resource, other);
-        if (!object.ok()) return object.status();
-        manifests->objects.push_back(*std::move(object));
-      }
-    }
-    for (kube::ClusterObjectPtr& object : manifests->objects) {
-      const std::string name =
-          absl::StrCat(kube::KindOf(object->object), " ", kube::NamespacedName(object->object));
-      if (!objects_seen.insert(name).second) {
-        return absl::InvalidArgumentError(absl::StrCat(file, ": duplicate ", name));
-      }
-      scene.objects.push_back(std::move(object));
-    }
-    for (kube::NamespacePtr& ns : manifests->namespaces) scene.namespaces.push_back(std::move(ns));
-    for (kube::PodPtr& pod : manifests->pods) {
-      if (!pods_seen.insert(pod->key()).second) {
-        return absl::InvalidArgumentError(absl::StrCat(file, ": duplicate pod ", pod->key()));
-      }
+  scene.nodes = std::move(read.nodes);
+  scene.namespaces = std::move(read.namespaces);
+  scene.objects = std::move(read.objects);
+  if (absl::Status status = TakeCustomObjects(read.others, custom_resources, &scene, warnings);
+      !status.ok()) {
+    return status;
+  }
+  for (auto* pods : {&read.pods, &read.pods_to_schedule}) {
+    for (kube::PodPtr& pod : *pods) {
       if (pod->phase == "Succeeded" || pod->phase == "Failed") continue;
       (pod->pod.node_name().empty() ? scene.pending : scene.running).push_back(std::move(pod));
-    }
-    return absl::OkStatus();
-  };
-  for (const auto* files : {&cluster_files, &pod_files}) {
-    for (const std::string& file : *files) {
-      if (absl::Status status = add(file); !status.ok()) return status;
     }
   }
   return scene;

@@ -24,12 +24,13 @@ struct SimulationInput {
   std::vector<kube::PodPtr> pending;  // in queueing order
 };
 
-// Reads the input from files, with objects of `custom_resources`. Appends to `warnings`. Queues
-// pods without a node from `cluster_files` before those from `pod_files`.
-// Errors: INVALID_ARGUMENT with file, line and field; NOT_FOUND for an unreadable file.
+// Reads the input from files, directories and standard input, with objects of `custom_resources`.
+// Appends to `warnings`. Queues pods without a node from `cluster_files` before those from
+// `pod_files`. `strict`: unknown fields are errors.
+// Errors: INVALID_ARGUMENT with all mistakes of all files.
 absl::StatusOr<SimulationInput> ReadScene(
     const std::vector<std::string>& cluster_files, const std::vector<std::string>& pod_files,
-    const std::vector<config::CustomResourceRule>& custom_resources,
+    const std::vector<config::CustomResourceRule>& custom_resources, bool strict,
     std::vector<std::string>* warnings);
 
 // Makes the first attempt at every pending pod, in the queue's order. Calls `sink` with each report

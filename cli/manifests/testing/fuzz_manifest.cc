@@ -18,16 +18,17 @@ using kube::Utf8Prefix;
 
 void FuzzManifest(absl::string_view input) {
   if (input.size() > 1 << 20) return;
-  const absl::StatusOr<Manifests> manifests = ReadManifests("f", SeedBytes(input));
-  if (!manifests.ok()) {
-    Require(absl::StartsWith(manifests.status().message(), "f:"), "an error names its file");
-    const absl::string_view message = manifests.status().message();
-    Require(Utf8Prefix(message) == message.size(), "an error is UTF-8");
-    return;
+  const Manifests manifests = ReadManifests("f", SeedBytes(input));
+  for (const auto* messages : {&manifests.errors, &manifests.warnings}) {
+    for (const std::string& message : *messages) {
+      Require(absl::StartsWith(message, "f:") || absl::StartsWith(message, "…"),
+              "a message names its file");
+      Require(Utf8Prefix(message) == message.size(), "a message is UTF-8");
+    }
   }
-  for (const PodPtr& pod : manifests->pods) RequireGood(*pod);
-  for (const NodePtr& node : manifests->nodes) RequireGood(*node);
-  for (const NamespacePtr& ns : manifests->namespaces) RequireGood(*ns);
+  for (const PodPtr& pod : manifests.pods) RequireGood(*pod);
+  for (const NodePtr& node : manifests.nodes) RequireGood(*node);
+  for (const NamespacePtr& ns : manifests.namespaces) RequireGood(*ns);
 }
 
 }  // namespace outboard::manifests

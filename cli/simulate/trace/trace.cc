@@ -264,15 +264,13 @@ absl::Status FillJob(const std::string& place, const Json& fields, Job* job,
   if (!line.status().ok()) return line.status();
   const Json manifest = ManifestOf(*job, &line);
   if (!line.status().ok()) return line.status();
-  absl::StatusOr<manifests::Manifests> read = manifests::ReadManifests("job", manifest.dump());
+  manifests::Manifests read = manifests::ReadManifests("job", manifest.dump());
   const bool has_template = line.Has("template");
-  if (!read.ok()) {
-    return absl::InvalidArgumentError(
-        InWordsOfLine(place, std::string(read.status().message()), has_template));
-  }
-  for (const std::string& warning : read->warnings)
+  if (!read.errors.empty())
+    return absl::InvalidArgumentError(InWordsOfLine(place, read.errors[0], has_template));
+  for (const std::string& warning : read.warnings)
     warnings->push_back(InWordsOfLine(place, warning, has_template));
-  job->pod = std::move(read->pods.at(0));
+  job->pod = std::move(read.pods.at(0));
   return absl::OkStatus();
 }
 

@@ -175,7 +175,8 @@ class TreeBuilder {
     if (open_.empty()) {
       root_ = std::move(node);
     } else if (Level& level = open_.back(); level.node.kind == Kind::kMap) {
-      level.node.members.push_back({std::move(level.key), std::move(node)});
+      level.node.members.push_back(
+          {std::move(level.key), std::move(node), level.key_line, level.key_column});
     } else {
       level.node.items.push_back(std::move(node));
     }
@@ -208,12 +209,12 @@ void AppendJson(const DocNode& node, std::string* out);
 void AppendMembers(const DocNode& node, const char* left_out, std::string* out) {
   absl::string_view separator = "";
   out->push_back('{');
-  for (const auto& [name, value] : node.members) {
-    if (left_out != nullptr && name == left_out) continue;
+  for (const DocMember& member : node.members) {
+    if (left_out != nullptr && member.name == left_out) continue;
     absl::StrAppend(out, separator);
-    AppendJsonText(name, out);
+    AppendJsonText(member.name, out);
     out->push_back(':');
-    AppendJson(value, out);
+    AppendJson(member.value, out);
     separator = ",";
   }
   out->push_back('}');
@@ -250,8 +251,8 @@ void AppendJson(const DocNode& node, std::string* out) {
 }  // namespace
 
 const DocNode* DocNode::Find(absl::string_view name) const {
-  for (const auto& [key, value] : members) {
-    if (key == name) return &value;
+  for (const DocMember& member : members) {
+    if (member.name == name) return &member.value;
   }
   return nullptr;
 }
@@ -315,6 +316,20 @@ const DocNode& FieldPath::Resolve(const DocNode& root) const {
   return *node;
 }
 
+FieldPath FieldPath::Parent() const {
+  FieldPath parent = *this;
+  parent.steps_.pop_back();
+  return parent;
+}
+
+std::vector<std::string> FieldPath::Names() const {
+  std::vector<std::string> names;
+  for (const Element& step : steps_) {
+    if (step.index < 0) names.push_back(step.name);
+  }
+  return names;
+}
+
 std::string Fault::ToString() const {
   const std::string where = path.ToString();
   return where.empty() ? message : absl::StrCat(where, ": ", message);
@@ -339,14 +354,14 @@ std::string ToJson(const DocNode& node) {
 
 std::string ObjectJson(const DocNode& object) {
   std::string out = "{";
-  for (const auto& [name, value] : object.members) {
+  for (const DocMember& member : object.members) {
     if (out.size() > 1) out.push_back(',');
-    AppendJsonText(name, &out);
+    AppendJsonText(member.name, &out);
     out.push_back(':');
-    if (name == "metadata" && value.kind == Kind::kMap) {
-      AppendMembers(value, "managedFields", &out);
+    if (member.name == "metadata" && member.value.kind == Kind::kMap) {
+      AppendMembers(member.value, "managedFields", &out);
     } else {
-      AppendJson(value, &out);
+      AppendJson(member.value, &out);
     }
   }
   out.push_back('}');

@@ -50,6 +50,9 @@ struct DocNode {
 struct DocMember {
   std::string name;
   DocNode value;
+  // Of the name. Starts at 1; 0 if it was not read from text.
+  int line = 0;
+  int column = 0;
 };
 
 // "a string", "a number", …
@@ -76,6 +79,10 @@ class FieldPath {
   std::string ToString() const;
   // The value at this path below `root`, or the last existing one on the way.
   const DocNode& Resolve(const DocNode& root) const;
+  // The path without its last step; a path needs one.
+  FieldPath Parent() const;
+  // Names of fields, without indexes of lists.
+  std::vector<std::string> Names() const;
 
  private:
   struct Element {

@@ -53,12 +53,25 @@ const FieldDescriptor* InlinedField(const Descriptor* type) {
   return type == persistent_volume->containing_type() ? persistent_volume : nullptr;
 }
 
+// Whether a message is one value in JSON.
+bool IsScalar(const Descriptor* type) {
+  return type == wire::Quantity::descriptor() || type == wire::Time::descriptor() ||
+         type == wire::MicroTime::descriptor() || type == wire::IntOrString::descriptor();
+}
+
 bool IsObjectRoot(const Descriptor* type) { return type->FindFieldByName("metadata") != nullptr; }
 
 }  // namespace
 
 ObjectFiller::Result ObjectFiller::Fail(absl::string_view message) const {
   return Fault{path_, std::string(message)};
+}
+
+bool ObjectFiller::Reported(const Result& fault) const {
+  if (!fault) return true;
+  if (!on_fault_) return false;
+  on_fault_(*fault);
+  return true;
 }
 
 ObjectFiller::Result ObjectFiller::FailKind(absl::string_view wanted, const DocNode& got) const {
@@ -71,7 +84,8 @@ ObjectFiller::Result ObjectFiller::FailKind(absl::string_view wanted, const DocN
 
 std::optional<Fault> ObjectFiller::Fill(const DocNode& doc, Message* out) {
   path_ = FieldPath();
-  return FillMessage(doc, out);
+  Result fault = FillMessage(doc, out);
+  return Reported(fault) ? std::nullopt : fault;
 }
 
 ObjectFiller::Result ObjectFiller::FillMessage(const DocNode& node, Message* out) {
@@ -79,15 +93,16 @@ ObjectFiller::Result ObjectFiller::FillMessage(const DocNode& node, Message* out
   bool special = false;
   if (Result fault = FillSpecial(node, out, &special); special) return fault;
   if (node.kind != Kind::kMap) return FailKind("an object", node);
-  for (const auto& [name, value] : node.members) {
-    FieldPath::Step step(&path_, name);
-    if (Result fault = FillMember(name, value, out)) return fault;
+  for (const DocMember& member : node.members) {
+    FieldPath::Step step(&path_, member.name);
+    if (Result fault = FillMember(member, out); !Reported(fault)) return fault;
   }
   return std::nullopt;
 }
 
-ObjectFiller::Result ObjectFiller::FillMember(const std::string& name, const DocNode& node,
-                                              Message* out) {
+ObjectFiller::Result ObjectFiller::FillMember(const DocMember& member, Message* out) {
+  const std::string& name = member.name;
+  const DocNode& node = member.value;
   const Descriptor* type = out->GetDescriptor();
   const FieldDescriptor* inlined = InlinedField(type);
   const FieldDescriptor* field = type->FindFieldByName(name);
@@ -95,12 +110,12 @@ ObjectFiller::Result ObjectFiller::FillMember(const std::string& name, const Doc
   if (inlined != nullptr) {
     const Descriptor* source = inlined->message_type();
     if (source->FindFieldByName(name) != nullptr)
-      return FillMember(name, node, out->GetReflection()->MutableMessage(out, inlined));
+      return FillMember(member, out->GetReflection()->MutableMessage(out, inlined));
     if (source->IsReservedName(name)) return std::nullopt;
   }
   if (type->IsReservedName(name)) return std::nullopt;
   if ((name == "apiVersion" || name == "kind") && IsObjectRoot(type)) return std::nullopt;
-  if (on_unknown_) on_unknown_(path_, node);
+  if (on_unknown_) on_unknown_(path_, member);
   return std::nullopt;
 }
 
@@ -118,13 +133,17 @@ ObjectFiller::Result ObjectFiller::FillMap(const FieldDescriptor* field, const D
   if (node.kind != Kind::kMap) return FailKind("an object", node);
   const FieldDescriptor* key = field->message_type()->map_key();
   const FieldDescriptor* mapped = field->message_type()->map_value();
-  for (const auto& [name, value] : node.members) {
+  for (const DocMember& member : node.members) {
+    const std::string& name = member.name;
     FieldPath::Step step(&path_, name);
-    if (Utf8Prefix(name) != name.size()) return Fail("is not UTF-8");
+    if (Utf8Prefix(name) != name.size()) {
+      if (Result fault = Fail("is not UTF-8"); !Reported(fault)) return fault;
+      continue;
+    }
     Message* entry = out->GetReflection()->AddMessage(out, field);
     entry->GetReflection()->SetString(entry, key, name);
-    if (value.is_null()) continue;  // The zero value, as in Go.
-    if (Result fault = FillValue(mapped, value, entry)) return fault;
+    if (member.value.is_null()) continue;  // The zero value, as in Go.
+    if (Result fault = FillValue(mapped, member.value, entry); !Reported(fault)) return fault;
   }
   return std::nullopt;
 }
@@ -134,7 +153,7 @@ ObjectFiller::Result ObjectFiller::FillList(const FieldDescriptor* field, const 
   if (node.kind != Kind::kList) return FailKind("a list", node);
   for (size_t i = 0; i < node.items.size(); ++i) {
     FieldPath::Step step(&path_, static_cast<int>(i));
-    if (Result fault = FillValue(field, node.items[i], out)) return fault;
+    if (Result fault = FillValue(field, node.items[i], out); !Reported(fault)) return fault;
   }
   return std::nullopt;
 }
@@ -239,6 +258,38 @@ ObjectFiller::Result ObjectFiller::ReadInteger(const DocNode& node, int64_t min,
     return Fail(absl::StrCat("must be an integer, not ", node.text));
   if (*out < min || *out > max) return Fail(absl::StrCat(node.text, " is out of range"));
   return std::nullopt;
+}
+
+std::vector<std::string> FieldNames(const Descriptor* type) {
+  const FieldDescriptor* inlined = InlinedField(type);
+  std::vector<std::string> names;
+  for (int i = 0; i < type->field_count(); ++i) {
+    if (type->field(i) != inlined) names.push_back(type->field(i)->name());
+  }
+  for (int i = 0; i < type->reserved_name_count(); ++i) names.push_back(type->reserved_name(i));
+  if (inlined != nullptr) {
+    for (std::string& name : FieldNames(inlined->message_type())) names.push_back(std::move(name));
+  }
+  if (IsObjectRoot(type)) names.insert(names.end(), {"apiVersion", "kind"});
+  return names;
+}
+
+std::vector<MessageField> MessageFields(const Descriptor* type) {
+  const FieldDescriptor* inlined = InlinedField(type);
+  std::vector<MessageField> fields;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    if (field->type() != FieldDescriptor::TYPE_MESSAGE || field->is_map() ||
+        IsScalar(field->message_type()))
+      continue;
+    if (field == inlined) {
+      for (MessageField& inner : MessageFields(field->message_type()))
+        fields.push_back(std::move(inner));
+    } else {
+      fields.push_back({field->name(), field->message_type(), field->is_repeated()});
+    }
+  }
+  return fields;
 }
 
 }  // namespace outboard::kube
