@@ -41,6 +41,7 @@ struct OtherObject {
   std::string name;
   std::string json;  // the whole object
   Position at;
+  std::string place;  // of its name, "FILE:LINE:COLUMN"; set when all files are read
 };
 
 struct Drafts {

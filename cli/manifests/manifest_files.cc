@@ -9,7 +9,6 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,27 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string Reason(const std::string& name, int error) {
-  return absl::StrCat(name, ": ", strerror(error));
-}
-
-// Returns the system's reason on failure.
-std::optional<std::string> ReadFile(const std::string& name, std::string* text) {
-  const int file = open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Reason(name, errno);
-  std::optional<std::string> wrong;
-  char buffer[1 << 16];
-  while (true) {
-    const ssize_t count = read(file, buffer, sizeof(buffer));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) wrong = Reason(name, errno);
-    if (count <= 0) break;
-    text->append(buffer, static_cast<size_t>(count));
-  }
-  close(file);
-  return wrong;
-}
-
 class FilesReader {
  public:
   FilesReader(bool strict, std::istream* input) : reader_(strict), input_(input) {}
@@ -50,9 +28,9 @@ class FilesReader {
     struct stat status = {};
     if (stat(argument.c_str(), &status) == 0 && S_ISDIR(status.st_mode))
       return ReadDirectory(argument, to_schedule);
-    std::string text;
-    if (const auto wrong = ReadFile(argument, &text)) return errors_.push_back(*wrong);
-    CheckFound(argument, text, reader_.Read(argument, text, to_schedule));
+    const absl::StatusOr<std::string> text = ReadText(argument);
+    if (!text.ok()) return errors_.push_back(std::string(text.status().message()));
+    CheckFound(argument, *text, reader_.Read(argument, *text, to_schedule));
   }
 
   ManifestReader& reader() { return reader_; }
@@ -85,17 +63,12 @@ class FilesReader {
           absl::StrCat(directory, ": a directory without *.yaml, *.yml or *.json"));
     std::sort(files.begin(), files.end());
     size_t found = 0;
-    bool all_read = true;
     for (const std::string& file : files) {
-      std::string text;
-      if (const auto wrong = ReadFile(file, &text)) {
-        errors_.push_back(*wrong);
-        all_read = false;
-        continue;
-      }
-      found += reader_.Read(file, text, to_schedule);
+      const absl::StatusOr<std::string> text = ReadText(file);
+      if (!text.ok()) errors_.emplace_back(text.status().message());
+      found += text.ok() ? reader_.Read(file, *text, to_schedule) : 1;
     }
-    if (found == 0 && all_read) {
+    if (found == 0) {
       errors_.push_back(
           absl::StrCat(directory, ": no Kubernetes object in its ", files.size(), " files"));
     }
@@ -114,6 +87,25 @@ class FilesReader {
 };
 
 }  // namespace
+
+absl::StatusOr<std::string> ReadText(const std::string& file) {
+  const auto fail = [&] {
+    return absl::InvalidArgumentError(absl::StrCat(file, ": ", strerror(errno)));
+  };
+  const int open_file = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  if (open_file < 0) return fail();
+  absl::StatusOr<std::string> text = std::string();
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t count = read(open_file, buffer, sizeof(buffer));
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) text = fail();
+    if (count <= 0) break;
+    text->append(buffer, static_cast<size_t>(count));
+  }
+  close(open_file);
+  return text;
+}
 
 absl::Status ToStatus(const std::vector<std::string>& errors) {
   if (errors.empty()) return absl::OkStatus();

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "cli/manifests/object_reader.h"
 
 namespace outboard::manifests {
@@ -22,6 +23,9 @@ struct ManifestArguments {
 //
 // An error is also an argument without any object, and --pods without any pod.
 Manifests ReadManifestFiles(const ManifestArguments& arguments, bool strict, std::istream* input);
+
+// The content of a file. Errors: INVALID_ARGUMENT, "FILE: the system's reason".
+absl::StatusOr<std::string> ReadText(const std::string& file);
 
 // All errors as one, INVALID_ARGUMENT: the only one, or a list below a headline.
 absl::Status ToStatus(const std::vector<std::string>& errors);

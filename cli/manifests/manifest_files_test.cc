@@ -106,6 +106,8 @@ TEST_F(ManifestFilesTest, SaysTheReasonOfTheSystem) {
       ElementsAre("none.yaml: No such file or directory",
                   "n.yaml/a.yaml: No such file or directory",
                   "loop.yaml: Too many levels of symbolic links"));
+  EXPECT_EQ(ReadText(::testing::TempDir()).status().message(),
+            ::testing::TempDir() + ": Is a directory");
   chmod(secret.c_str(), 0);
   if (std::ifstream(secret)) GTEST_SKIP() << "root may read all files";
   EXPECT_THAT(Errors({secret}), ElementsAre("secret.yaml: Permission denied"));

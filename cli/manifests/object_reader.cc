@@ -13,7 +13,6 @@
 #include "absl/strings/strip.h"
 #include "cli/manifests/controllers.h"
 #include "cli/manifests/manifest_defaults.h"
-#include "cli/manifests/priorities.h"
 #include "cli/manifests/yaml_document.h"
 #include "shim/kube/wire/document.h"
 #include "shim/kube/wire/from_wire.h"
@@ -172,16 +171,15 @@ void ManifestReader::CheckNames() {
 }
 
 void ManifestReader::ResolvePriorities() {
-  PriorityClasses classes;
   Drafts& drafts = documents_.drafts();
   for (const auto& draft : drafts.priority_classes) {
-    if (const std::optional<Fault> fault = classes.Add(draft.message))
+    if (const std::optional<Fault> fault = priority_classes_.Add(draft.message))
       problems_.Error(draft.at, fault->ToString());
   }
   // A class that could not be read is not missing.
   if (unreadable_ || documents_.HasFaulty("PriorityClass")) return;
   for (auto& draft : drafts.pods) {
-    const std::optional<Fault> fault = classes.Resolve(&draft.message);
+    const std::optional<Fault> fault = priority_classes_.Resolve(&draft.message);
     if (!fault) continue;
     const auto at = draft.fields.find(fault->path.ToString());
     problems_.Error(at == draft.fields.end() ? draft.at : at->second, fault->ToString());
@@ -228,13 +226,16 @@ Manifests ManifestReader::Finish() {
     }
   }
   manifests.others = std::move(drafts.others);
+  for (OtherObject& other : manifests.others) other.place = problems_.Place(other.at);
+  manifests.priority_classes = std::move(priority_classes_);
   manifests.errors = problems_.Errors();
   manifests.warnings = problems_.Warnings();
   return manifests;
 }
 
-Manifests ReadManifests(absl::string_view file_name, absl::string_view text) {
-  ManifestReader reader(/*strict=*/false);
+Manifests ReadManifests(absl::string_view file_name, absl::string_view text,
+                        const PriorityClasses& priority_classes) {
+  ManifestReader reader(/*strict=*/false, priority_classes);
   reader.Read(file_name, text, /*to_schedule=*/false);
   return reader.Finish();
 }

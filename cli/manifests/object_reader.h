@@ -9,11 +9,13 @@
 #define OUTBOARD_CLI_MANIFESTS_OBJECT_READER_H_
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "cli/manifests/document_reader.h"
 #include "cli/manifests/drafts.h"
+#include "cli/manifests/priorities.h"
 #include "cli/manifests/problems.h"
 #include "shim/kube/objects.h"
 
@@ -28,6 +30,7 @@ struct Manifests {
   // Of the kinds of object_kinds.h.
   std::vector<kube::ClusterObjectPtr> objects;
   std::vector<OtherObject> others;
+  PriorityClasses priority_classes;
   // "FILE:LINE:COLUMN: path: …". With errors, the rest is incomplete.
   std::vector<std::string> errors;
   std::vector<std::string> warnings;
@@ -39,8 +42,9 @@ struct Manifests {
 // Threading: thread-compatible.
 class ManifestReader {
  public:
-  // `strict`: unknown fields are errors.
-  explicit ManifestReader(bool strict) : documents_(&problems_, strict) {}
+  // `strict`: unknown fields are errors. `priority_classes` exist besides those of the files.
+  explicit ManifestReader(bool strict, PriorityClasses priority_classes = PriorityClasses())
+      : priority_classes_(std::move(priority_classes)), documents_(&problems_, strict) {}
   ManifestReader(const ManifestReader&) = delete;
   ManifestReader& operator=(const ManifestReader&) = delete;
 
@@ -62,13 +66,15 @@ class ManifestReader {
                   std::vector<Pointer>* out);
 
   Problems problems_;
+  PriorityClasses priority_classes_;
   DocumentReader documents_;
   std::vector<SkippedFile> skipped_;
   bool unreadable_ = false;  // A document was not YAML or JSON.
 };
 
-// One file that is complete.
-Manifests ReadManifests(absl::string_view file_name, absl::string_view text);
+// One file that is complete, apart from `priority_classes`.
+Manifests ReadManifests(absl::string_view file_name, absl::string_view text,
+                        const PriorityClasses& priority_classes = PriorityClasses());
 
 }  // namespace outboard::manifests
 

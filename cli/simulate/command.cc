@@ -168,7 +168,8 @@ int RunSimulate(const std::vector<std::string>& arguments) {
   std::vector<std::string> warnings;
   absl::StatusOr<SimulationInput> scene = ReadScene(
       line->cluster_files, line->pod_files, config->shim.custom_resources, line->strict, &warnings);
-  absl::StatusOr<trace::Trace> jobs = trace::ReadTraces(line->trace_files);
+  absl::StatusOr<trace::Trace> jobs = trace::ReadTraces(
+      line->trace_files, scene.ok() ? scene->priority_classes : manifests::PriorityClasses());
   if (jobs.ok()) warnings.insert(warnings.end(), jobs->warnings.begin(), jobs->warnings.end());
   for (const std::string& warning : warnings) fprintf(stderr, "warning: %s\n", warning.c_str());
   if (!scene.ok()) return fail(scene.status());

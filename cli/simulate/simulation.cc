@@ -23,7 +23,7 @@ namespace {
 absl::Status TakeCustomObjects(const std::vector<manifests::OtherObject>& others,
                                const std::vector<config::CustomResourceRule>& custom_resources,
                                SimulationInput* scene, std::vector<std::string>* warnings) {
-  std::map<std::string, int> unused;
+  std::map<std::string, std::vector<std::string>> unused;  // places
   for (const manifests::OtherObject& other : others) {
     bool used = other.kind == "DeviceClass";  // It is also among the objects that are always read.
     for (const config::CustomResourceRule& rule : custom_resources) {
@@ -33,13 +33,12 @@ absl::Status TakeCustomObjects(const std::vector<manifests::OtherObject>& others
       scene->objects.push_back(*std::move(object));
       used = true;
     }
-    if (!used) ++unused[absl::StrCat(other.kind, " of ", other.api_version)];
+    if (!used) unused[absl::StrCat(other.kind, " of ", other.api_version)].push_back(other.place);
   }
-  for (const auto& [kind, count] : unused) {
-    warnings->push_back(
-        absl::StrCat("skipped, because customResources of the configuration do not "
-                     "name it: ",
-                     kind, " (", count, ")"));
+  for (const auto& [kind, places] : unused) {
+    warnings->push_back(absl::StrCat(
+        places[0], ": skipped, because customResources of the configuration do not name it: ", kind,
+        " (", places.size(), ")"));
   }
   return absl::OkStatus();
 }
@@ -68,6 +67,7 @@ absl::StatusOr<SimulationInput> ReadScene(
   scene.nodes = std::move(read.nodes);
   scene.namespaces = std::move(read.namespaces);
   scene.objects = std::move(read.objects);
+  scene.priority_classes = std::move(read.priority_classes);
   if (absl::Status status = TakeCustomObjects(read.others, custom_resources, &scene, warnings);
       !status.ok()) {
     return status;

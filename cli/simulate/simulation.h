@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/manifests/priorities.h"
 #include "cli/simulate/report.h"
 #include "shim/config/config.h"
 #include "shim/kube/objects.h"
@@ -20,6 +21,7 @@ struct SimulationInput {
   std::vector<kube::NamespacePtr> namespaces;
   // Kinds of objects.proto; they exist before nodes and pods.
   std::vector<kube::ClusterObjectPtr> objects;
+  manifests::PriorityClasses priority_classes;
   std::vector<kube::PodPtr> running;  // have a node
   std::vector<kube::PodPtr> pending;  // in queueing order
 };

@@ -65,9 +65,8 @@ refused "standard input twice" \
   "outboard simulate: -: standard input can be read only once; give it to --cluster or to --pods" \
   --cluster - --pods - <nodes.yaml
 printf 'apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n' >config.yaml
-refused "a configuration as a manifest" \
-  "outboard simulate: config.yaml:2:7: kind: KubeSchedulerConfiguration is a configuration, not a manifest; give its "\
-"file as --config" \
+message="outboard simulate: config.yaml:2:7: kind: KubeSchedulerConfiguration is a configuration, not a manifest;"
+refused "a configuration as a manifest" "$message give its file as --config" \
   --cluster nodes.yaml --pods config.yaml
 printf 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n' >deployment.yaml
 refused "a deployment" \
@@ -94,6 +93,27 @@ refused "a tab" "outboard simulate: tab.yaml:4:1: a tab in the indentation; YAML
   --cluster nodes.yaml --pods tab.yaml
 printf '\xff\xfea\0' >utf16.yaml
 refused "UTF-16" "outboard simulate: utf16.yaml:1:1: is UTF-16; save it as UTF-8" --cluster nodes.yaml --pods utf16.yaml
+
+# warned WHAT EXPECTED-STDERR ARGUMENTS...: the simulation goes on.
+warned() {
+  local what=$1 expected=$2
+  shift 2
+  if "$outboard" simulate "$@" >out 2>err && diff <(echo "$expected") err; then
+    echo "ok: $what"
+  else
+    echo "FAILED: $what"
+    failed=1
+  fi
+}
+warned "an unknown field" \
+  "warning: typo.yaml:5:68: spec.nodeSelektor: unknown field, ignored; did you mean nodeSelector?" \
+  --cluster nodes.yaml --pods typo.yaml
+printf 'apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n' >list.yaml
+printf -- '- {apiVersion: a.io/v1, kind: Job, metadata: {name: %s}}\n' a b >>list.yaml
+warned "objects that nobody reads" \
+  "warning: list.yaml: skipped, because scheduling does not read these kinds: Secret (1)
+warning: list.yaml:5:53: skipped, because customResources of the configuration do not name it: Job of a.io/v1 (2)" \
+  --cluster nodes.yaml list.yaml --pods web.yaml
 
 answers "a folder" "default/web scheduled n3" --cluster folder --pods web.yaml
 answers "a pipe" "default/web scheduled n1" --cluster - --pods web.yaml <nodes.yaml

@@ -1,13 +1,11 @@
 #include "cli/simulate/trace/trace.h"
 
 #include <cmath>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
@@ -16,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "cli/manifests/manifest_files.h"
 #include "cli/manifests/object_reader.h"
 #include "shim/cache/node_guard.h"
 #include "shim/config/yaml_reader.h"
@@ -246,7 +245,8 @@ Json ManifestOf(const Job& job, Line* line) {
 }
 
 // Fills in the job.
-absl::Status FillJob(const std::string& place, const Json& fields, Job* job,
+absl::Status FillJob(const std::string& place, const Json& fields,
+                     const manifests::PriorityClasses& priority_classes, Job* job,
                      std::vector<std::string>* warnings) {
   Line line(place, fields);
   line.String("job", &job->name);
@@ -264,7 +264,7 @@ absl::Status FillJob(const std::string& place, const Json& fields, Job* job,
   if (!line.status().ok()) return line.status();
   const Json manifest = ManifestOf(*job, &line);
   if (!line.status().ok()) return line.status();
-  manifests::Manifests read = manifests::ReadManifests("job", manifest.dump());
+  manifests::Manifests read = manifests::ReadManifests("job", manifest.dump(), priority_classes);
   const bool has_template = line.Has("template");
   if (!read.errors.empty())
     return absl::InvalidArgumentError(InWordsOfLine(place, read.errors[0], has_template));
@@ -316,6 +316,9 @@ absl::Status Fault(const std::string& place, absl::string_view what) {
 // Reads several files into one trace. Names must be unique over all files.
 class TraceReader {
  public:
+  explicit TraceReader(manifests::PriorityClasses priority_classes)
+      : priority_classes_(std::move(priority_classes)) {}
+
   absl::Status Read(absl::string_view file_name, const std::string& text) {
     int number = 0;
     for (absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -347,7 +350,8 @@ class TraceReader {
     probe.ns = "default";
     Json complete = fields;
     complete["job"] = "shape";
-    if (absl::Status filled = FillJob(place, complete, &probe, &trace_.warnings); !filled.ok())
+    if (absl::Status filled = FillJob(place, complete, priority_classes_, &probe, &trace_.warnings);
+        !filled.ok())
       return filled;
     if (!shapes_.emplace(name, fields).second)
       return Fault(place, absl::StrCat("shape: duplicate \"", name, "\""));
@@ -370,7 +374,8 @@ class TraceReader {
       job.job_class = shape->first;
     }
     if (!fields.contains("arrival")) return Fault(place, "arrival: is required");
-    if (absl::Status filled = FillJob(place, fields, &job, &trace_.warnings); !filled.ok())
+    if (absl::Status filled = FillJob(place, fields, priority_classes_, &job, &trace_.warnings);
+        !filled.ok())
       return filled;
     if (LooksLikeReturn(job.name))
       return Fault(place, "job: must not end in .r and a number, like returned pods");
@@ -384,6 +389,7 @@ class TraceReader {
     return absl::OkStatus();
   }
 
+  const manifests::PriorityClasses priority_classes_;
   Trace trace_;
   std::map<std::string, Json> shapes_;
   absl::flat_hash_set<std::string> pods_;  // namespace/name
@@ -394,19 +400,18 @@ bool IsGpu(absl::string_view resource) { return absl::EndsWith(resource, "/gpu")
 }  // namespace
 
 absl::StatusOr<Trace> ParseTrace(absl::string_view file_name, const std::string& text) {
-  TraceReader reader;
+  TraceReader reader{manifests::PriorityClasses()};
   if (absl::Status read = reader.Read(file_name, text); !read.ok()) return read;
   return reader.Take();
 }
 
-absl::StatusOr<Trace> ReadTraces(const std::vector<std::string>& files) {
-  TraceReader reader;
+absl::StatusOr<Trace> ReadTraces(const std::vector<std::string>& files,
+                                 const manifests::PriorityClasses& priority_classes) {
+  TraceReader reader(priority_classes);
   for (const std::string& file : files) {
-    std::ifstream stream(file);
-    if (!stream) return absl::NotFoundError(absl::StrCat(file, ": cannot be read"));
-    std::stringstream text;
-    text << stream.rdbuf();
-    if (absl::Status read = reader.Read(file, text.str()); !read.ok()) return read;
+    const absl::StatusOr<std::string> text = manifests::ReadText(file);
+    if (!text.ok()) return text.status();
+    if (absl::Status read = reader.Read(file, *text); !read.ok()) return read;
   }
   return reader.Take();
 }

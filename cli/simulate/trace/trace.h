@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "cli/manifests/priorities.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::simulate::trace {
@@ -50,8 +51,11 @@ extern const char kTraceHelp[];
 
 // `file_name` appears only in messages. Errors: INVALID_ARGUMENT, "FILE:LINE: field: what".
 absl::StatusOr<Trace> ParseTrace(absl::string_view file_name, const std::string& text);
-// Several files form one trace. Errors: as above; NOT_FOUND for an unreadable file.
-absl::StatusOr<Trace> ReadTraces(const std::vector<std::string>& files);
+// Several files form one trace. `priority_classes` are the cluster's. Errors: as above; also with
+// the system's reason for a file that cannot be read.
+absl::StatusOr<Trace> ReadTraces(
+    const std::vector<std::string>& files,
+    const manifests::PriorityClasses& priority_classes = manifests::PriorityClasses());
 
 // Replica `replica` of the job. `incarnation` counts its creations, from 0.
 kube::PodPtr PodOf(const Job& job, int replica, int incarnation);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <string>
+
 namespace outboard::simulate::trace {
 namespace {
 
@@ -143,8 +146,25 @@ TEST(TraceTest, AnObjectThatTheApiRejectsIsReportedWithItsLine) {
 
 TEST(TraceTest, AFileThatIsNotThereIsNamed) {
   const auto trace = ReadTraces({"/nowhere/t.jsonl"});
-  EXPECT_TRUE(absl::IsNotFound(trace.status()));
-  EXPECT_THAT(std::string(trace.status().message()), HasSubstr("/nowhere/t.jsonl"));
+  EXPECT_TRUE(absl::IsInvalidArgument(trace.status()));
+  EXPECT_EQ(trace.status().message(), "/nowhere/t.jsonl: No such file or directory");
+}
+
+TEST(TraceTest, TemplatesMayNameAClassOfPriority) {
+  const std::string file = ::testing::TempDir() + "trace_test_classes.jsonl";
+  std::ofstream(file)
+      << R"({"job":"a","arrival":0,"template":{"spec":{"priorityClassName":"high","containers":[{"name":"c"}]}}})";
+  manifests::PriorityClasses classes;
+  kube::wire::PriorityClass high;
+  high.mutable_metadata()->set_name("high");
+  high.set_value(7);
+  ASSERT_FALSE(classes.Add(high));
+  const auto trace = ReadTraces({file}, classes);
+  ASSERT_TRUE(trace.ok()) << trace.status();
+  EXPECT_EQ(trace->jobs[0].pod->pod.priority(), 7);
+  EXPECT_EQ(
+      ReadTraces({file}).status().message(),
+      file + ":1: template.spec.priorityClassName: no PriorityClass with name high was found");
 }
 
 TEST(TraceTest, TheHelpNamesEveryFieldThatIsTaken) {
