@@ -50,8 +50,14 @@ class Resolver {
         plugins.push_back(std::move(plugin));
       }
     }
-    PlaceNotServed(&profile);
-    CheckCounts(profile);
+    if (missing_defaults_.empty()) {
+      PlaceNotServed(&profile);
+      CheckCounts(profile);
+    } else {
+      problems_.Add(spec_.where, absl::StrCat("no host serves these default plugins of profile \"",
+                                              spec_.scheduler_name,
+                                              "\": ", absl::StrJoin(missing_defaults_, ", ")));
+    }
     TakeArgs(&profile);
     WarnAboutDisabled();
     return profile;
@@ -79,14 +85,20 @@ class Resolver {
       return nullptr;
     }
     if (entry.where.line == 0) {
-      problems_.Add(spec_.where,
-                    absl::StrCat("no host serves default plugin \"", entry.name, "\""));
+      if (std::find(missing_defaults_.begin(), missing_defaults_.end(), entry.name) ==
+          missing_defaults_.end())
+        missing_defaults_.push_back(entry.name);
       return nullptr;
     }
-    std::string what = absl::StrCat("no host serves plugin \"", entry.name, "\"");
+    std::string what = absl::StrCat("no host serves plugin \"", entry.name, "\" of profile \"",
+                                    spec_.scheduler_name, "\"");
     const std::string near = Nearest(entry.name, known_);
-    if (!near.empty()) absl::StrAppend(&what, "; did you mean ", near, "?");
-    absl::StrAppend(&what, " Known: ", known_.empty() ? "none" : absl::StrJoin(known_, ", "));
+    if (!near.empty()) {
+      absl::StrAppend(&what, "; did you mean ", near, "?");
+    } else {
+      absl::StrAppend(&what, "; hosts serve ",
+                      known_.empty() ? "none" : absl::StrJoin(known_, ", "));
+    }
     problems_.Add(entry.where, what);
     return nullptr;
   }
@@ -246,6 +258,7 @@ class Resolver {
   Problems& problems_;
   std::vector<std::string>& warnings_;
   std::vector<std::string> known_;
+  std::vector<std::string> missing_defaults_;  // that no host serves
   std::vector<PluginEntry> multi_point_;
 };
 

@@ -266,9 +266,11 @@ TEST(ResolveProfiles, Errors) {
        "f.yaml:3:42: profiles[0].plugins.permit.enabled[0]: plugin \"GangScheduling\" is not "
        "supported yet; remove it here (NotServed rejects pods that need it)"},
       {"profiles: [{plugins: {multiPoint: {enabled: [{name: GPUAwere}]}}}]\n",
-       "no host serves plugin \"GPUAwere\"; did you mean GPUAware? Known: DefaultBinder, "
-       "DefaultPreemption, "
-       "DynamicResources, GPUAware, Gang, "},
+       "no host serves plugin \"GPUAwere\" of profile \"default-scheduler\"; did you mean "
+       "GPUAware?"},
+      {"profiles: [{plugins: {multiPoint: {enabled: [{name: Zebra}]}}}]\n",
+       "no host serves plugin \"Zebra\" of profile \"default-scheduler\"; hosts serve "
+       "DefaultBinder, DefaultPreemption, DynamicResources, GPUAware, Gang, "},
       {"profiles: [{plugins: {score: {enabled: [{name: Gang}]}}}]\n",
        "f.yaml:3:41: profiles[0].plugins.score.enabled[0]: plugin \"Gang\" does not implement "
        "score; it implements permit"},
@@ -310,8 +312,14 @@ TEST(ResolveProfiles, Errors) {
     EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << c.body;
     EXPECT_THAT(std::string(status.message()), HasSubstr(c.error)) << c.body;
   }
-  EXPECT_THAT(std::string(Resolve("", PluginCatalog()).status().message()),
-              HasSubstr("f.yaml: profiles[0]: no host serves default plugin \"NodeName\""));
+  // One problem, however many are missing, and none that only follows from it.
+  EXPECT_EQ(std::string(Resolve("", PluginCatalog()).status().message()),
+            "f.yaml: profiles[0]: no host serves these default plugins of profile "
+            "\"default-scheduler\": SchedulingGates, PrioritySort, NodeUnschedulable, NodeName, "
+            "TaintToleration, NodeAffinity, NodePorts, NodeResourcesFit, VolumeRestrictions, "
+            "NodeVolumeLimits, VolumeBinding, VolumeZone, PodTopologySpread, InterPodAffinity, "
+            "DynamicResources, DefaultPreemption, NodeResourcesBalancedAllocation, ImageLocality, "
+            "DefaultBinder, NodeDeclaredFeatures");
 }
 
 TEST(ResolveProfiles, WarnsAboutUnknownDisabledPlugins) {
