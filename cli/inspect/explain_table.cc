@@ -14,7 +14,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kNamesShown = 3;
 constexpr size_t kScoresShown = 10;
 
 absl::StatusOr<Json> ParseAttempts(const std::string& text, const std::string& node) {
@@ -42,14 +41,30 @@ absl::StatusOr<Json> ParseAttempts(const std::string& text, const std::string& n
   return json;
 }
 
-std::string Scores(const Json& scores) {
+// ` (3 x 100)`: a weighted score, if the weight is known and not 1.
+std::string Factors(const Json& attempt, const std::string& plugin, int64_t score) {
+  if (!attempt.contains("weights")) return "";
+  const int64_t weight = attempt["weights"].value(plugin, int64_t{1});
+  return weight <= 1 || score == 0 ? "" : absl::StrCat(" (", weight, " x ", score / weight, ")");
+}
+
+std::string Scores(const Json& attempt, const Json& scores) {
   std::vector<std::string> parts;
-  for (const auto& [plugin, score] : scores["plugins"].items())
-    parts.push_back(absl::StrCat(plugin, " ", score.get<int64_t>()));
+  for (const auto& [plugin, score] : scores["plugins"].items()) {
+    const int64_t value = score.get<int64_t>();
+    parts.push_back(absl::StrCat(plugin, " ", value, Factors(attempt, plugin, value)));
+  }
   return absl::StrJoin(parts, ", ");
 }
 
-void AppendRejections(const Json& filter, std::string* out) {
+// When a running shim made the attempt; of a simulation, which attempt it was.
+std::string TimeOf(const Json& attempt) {
+  if (!attempt.contains("attempt")) return attempt.value("time", "");
+  return absl::StrCat("attempt ", attempt.value("attempt", int64_t{0}), " at ",
+                      attempt.value("time", 0.0), " s");
+}
+
+void AppendRejections(const Json& filter, size_t names_shown, std::string* out) {
   // Groups of nodes with the same reasons, the largest group first.
   std::map<std::tuple<std::string, std::string, std::string>, std::vector<std::string>> groups;
   for (const auto& [node, verdict] : filter.items()) {
@@ -65,8 +80,8 @@ void AppendRejections(const Json& filter, std::string* out) {
     const auto& [code, plugin, reason] = group->first;
     std::vector<std::string> names = group->second;
     const size_t count = names.size();
-    if (count > kNamesShown) {
-      names.resize(kNamesShown);
+    if (count > names_shown) {
+      names.resize(names_shown);
       names.push_back("…");
     }
     absl::StrAppend(out, "  rejected  ", count, count == 1 ? " node   " : " nodes  ",
@@ -75,7 +90,8 @@ void AppendRejections(const Json& filter, std::string* out) {
   }
 }
 
-void AppendScores(const Json& scores, const std::string& chosen, std::string* out) {
+void AppendScores(const Json& attempt, const std::string& chosen, std::string* out) {
+  const Json& scores = attempt["scores"];
   std::vector<std::pair<std::string, const Json*>> sorted;
   for (const auto& [node, value] : scores.items()) sorted.emplace_back(node, &value);
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
@@ -88,7 +104,7 @@ void AppendScores(const Json& scores, const std::string& chosen, std::string* ou
     if (shown >= kScoresShown && node != chosen) continue;
     ++shown;
     absl::StrAppend(out, node == chosen ? "  chosen    " : "  scored    ", node, "  ",
-                    (*value)["total"].get<int64_t>(), " = ", Scores(*value), "\n");
+                    (*value)["total"].get<int64_t>(), " = ", Scores(attempt, *value), "\n");
   }
   if (shown < sorted.size())
     absl::StrAppend(out, "  …and ", sorted.size() - shown, " more nodes; -o json shows all\n");
@@ -103,22 +119,29 @@ absl::StatusOr<std::string> OnlyNode(const std::string& json, const std::string&
   return parsed->dump() + "\n";
 }
 
-absl::StatusOr<std::string> ExplainTable(const std::string& json, const std::string& node) {
+absl::StatusOr<std::string> ExplainTable(const std::string& json, const std::string& node,
+                                         size_t names_shown) {
   absl::StatusOr<Json> parsed = ParseAttempts(json, node);
   if (!parsed.ok()) return parsed.status();
   std::string out;
   for (const Json& attempt : (*parsed)["attempts"]) {
     const std::string chosen = attempt.value("node", "");
-    absl::StrAppend(&out, attempt.value("pod", ""), "  ", attempt.value("time", ""), "  ",
+    absl::StrAppend(&out, attempt.value("pod", ""), "  ", TimeOf(attempt), "  ",
                     attempt.value("profile", ""), "  ", attempt.value("result", ""),
                     chosen.empty() ? "" : absl::StrCat(" on ", chosen), "\n");
-    if (attempt.contains("snapshotVersion")) {
+    if (attempt.contains("evaluatedNodes")) {
       absl::StrAppend(&out, "  ", attempt.value("nodes", int64_t{0}), " nodes, ",
                       attempt.value("evaluatedNodes", int64_t{0}), " evaluated, ",
-                      attempt.value("feasibleNodes", int64_t{0}), " feasible; snapshot ",
-                      attempt.value("snapshotVersion", int64_t{0}), ", ",
-                      attempt.value("algorithmMicros", int64_t{0}), " µs\n");
+                      attempt.value("feasibleNodes", int64_t{0}), " feasible");
+      if (attempt.contains("snapshotVersion")) {
+        absl::StrAppend(&out, "; snapshot ", attempt.value("snapshotVersion", int64_t{0}), ", ",
+                        attempt.value("algorithmMicros", int64_t{0}), " µs");
+      }
+      out.push_back('\n');
     }
+    if (const std::string why = attempt.value("why", "");
+        !why.empty() && why != attempt.value("message", ""))
+      absl::StrAppend(&out, "  ", why, "\n");
     if (attempt.contains("placedTogether"))
       absl::StrAppend(&out, "  placed together with other pods: no details of single nodes\n");
     if (const std::string message = attempt.value("message", ""); !message.empty())
@@ -128,8 +151,8 @@ absl::StatusOr<std::string> ExplainTable(const std::string& json, const std::str
       absl::StrAppend(&out, "  nominated ", nominated, ", preempting ",
                       absl::StrJoin(victims, ", "), "\n");
     }
-    AppendRejections(attempt["filter"], &out);
-    AppendScores(attempt["scores"], chosen, &out);
+    AppendRejections(attempt["filter"], names_shown, &out);
+    AppendScores(attempt, chosen, &out);
   }
   return out;
 }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/manifests/kinds.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "shim/config/testing/help_flags.h"
 
 namespace outboard::simulate {
@@ -44,6 +46,20 @@ TEST(SimulateCommandTest, ADashIsAFile) {
   EXPECT_TRUE(line->strict);
 }
 
+TEST(SimulateCommandTest, HelpTeachesWithin100Columns) {
+  const std::string help = kSimulateHelp;
+  const size_t examples = help.find("\nExamples:\n");
+  const size_t flags = help.find("\n  --cluster FILE...  ");
+  const size_t codes = help.find("\nExit codes:\n");
+  EXPECT_LT(examples, flags);
+  EXPECT_LT(flags, codes);
+  EXPECT_NE(codes, std::string::npos);
+  for (const char* text : {kSimulateHelp, kOutputHelp}) {
+    for (const absl::string_view line : absl::StrSplit(text, '\n'))
+      EXPECT_LE(line.size(), 100u) << line;
+  }
+}
+
 TEST(SimulateCommandTest, ReadsAllFlags) {
   auto line = ParseCommandLine({"--cluster", "a.yaml", "b.yaml", "--pods=p.yaml", "--config", "c",
                                 "-o", "json", "--host", "unix:1", "--host=unix:2", "--host-binary",
@@ -65,6 +81,22 @@ TEST(SimulateCommandTest, ReadsAllFlags) {
   EXPECT_EQ(line->trace_run.replay.until, absl::Seconds(9));
   EXPECT_EQ(line->trace_run.replay.most_waiting, 7u);
   EXPECT_TRUE(line->trace_run.equivalence_cache);
+  line = ParseCommandLine(
+      {"--cluster=c", "--pods=p", "--scheduler-name=gpu", "--until-settled", "--explain=a/b"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_EQ(line->scheduler_name, "gpu");
+  EXPECT_TRUE(line->until_settled);
+  EXPECT_EQ(line->explain, "a/b");
+  EXPECT_FALSE(line->compares());
+  line = ParseCommandLine(
+      {"--cluster=c", "--pods=p", "--diff=new.yaml", "--diff-host=unix:1", "--diff-host=unix:2"});
+  ASSERT_TRUE(line.ok()) << line.status();
+  EXPECT_TRUE(line->compares());
+  EXPECT_EQ(line->diff_config, "new.yaml");
+  EXPECT_THAT(line->diff_hosts, ElementsAre("unix:1", "unix:2"));
+  line = ParseCommandLine({"--help", "output"});
+  ASSERT_TRUE(line.ok());
+  EXPECT_TRUE(line->help && line->help_output);
   line = ParseCommandLine({"--help", "trace"});
   ASSERT_TRUE(line.ok());
   EXPECT_TRUE(line->help && line->help_trace);
@@ -106,6 +138,19 @@ TEST(SimulateCommandTest, ErrorsNameTheFlag) {
   EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", "--until=5"}), "--until requires --trace");
   EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", "--equivalence-cache"}),
             "--equivalence-cache requires --trace");
+  for (const char* flag : {"--scheduler-name", "--explain", "--diff", "--diff-host"}) {
+    EXPECT_EQ(ErrorOf({"--cluster=c", "--trace=t", flag, "unix:x"}),
+              std::string(flag) + " requires --pods");
+  }
+  EXPECT_EQ(ErrorOf({"--cluster=c", "--trace=t", "--until-settled"}),
+            "--until-settled requires --pods");
+  EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", "--explain=p", "--diff=d"}),
+            "--explain and --diff exclude each other");
+  for (const char* flag : {"--host", "--diff-host"}) {
+    EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", flag, "host.sock"}),
+              std::string(flag) + " must be unix:PATH, not \"host.sock\"");
+  }
+  EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", "--diff="}), "--diff must be a file, not \"\"");
   EXPECT_EQ(ErrorOf({"--cluster=c", "--trace=t", "--until=soon"}),
             "--until must be a number of seconds, not \"soon\"");
   EXPECT_EQ(ErrorOf({"--cluster=c", "--trace=t", "--most-waiting=-1"}),

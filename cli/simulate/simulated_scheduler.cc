@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/plans.h"
@@ -23,6 +27,19 @@ queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   options.initial_backoff = config.scheduler.pod_initial_backoff;
   options.max_backoff = config.scheduler.pod_max_backoff;
   return options;
+}
+
+// More names would hide the error.
+constexpr int kPluginsShown = 5;
+
+// `unix:a.sock (Spread, Costs)`
+std::string WhatServes(const std::string& address, const v1alpha1::GetHostInfoResponse& info) {
+  if (info.plugins_size() > kPluginsShown)
+    return absl::StrCat(address, " (", info.plugins_size(), " plugins)");
+  std::vector<absl::string_view> names;
+  for (const v1alpha1::PluginInfo& plugin : info.plugins()) names.push_back(plugin.name());
+  return absl::StrCat(address, " (", names.empty() ? "no plugins" : absl::StrJoin(names, ", "),
+                      ")");
 }
 
 }  // namespace
@@ -61,6 +78,8 @@ SimulatedScheduler::~SimulatedScheduler() = default;
 absl::Status SimulatedScheduler::Open(const SimulationInput& scene,
                                       const std::vector<std::string>& addresses, absl::Time now) {
   auto our_hosts = std::make_shared<config::Config>(config_);
+  // No host will come later: one that lacks is an error at once.
+  our_hosts->shim.socket_directory.clear();
   our_hosts->shim.hosts.assign(addresses.size(), config::HostSpec());
   for (size_t i = 0; i < addresses.size(); ++i) {
     our_hosts->shim.hosts[i].name = i == 0 ? "simulate" : absl::StrCat("simulate-", i + 1);
@@ -81,6 +100,7 @@ absl::Status SimulatedScheduler::Open(const SimulationInput& scene,
 absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& specs,
                                          absl::Time now) {
   const absl::Time give_up = absl::Now() + kHostStartTimeout;
+  std::vector<std::string> asked;
   for (const config::HostSpec& spec : specs) {
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
     std::shared_ptr<grpc::Channel> channel;
@@ -96,14 +116,28 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
       return absl::UnavailableError(
           absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
     }
-    absl::Status taken = hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0},
-                                             std::move(channel), *std::move(info), now);
-    if (!taken.ok()) return taken;
+    asked.push_back(WhatServes(spec.address, *info));
+    const absl::Status taken = hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0},
+                                                   std::move(channel), *std::move(info), now);
+    if (taken.ok()) continue;
+    if (!absl::StrContains(taken.message(), "no host serves")) return taken;
+    const bool lacks_defaults = absl::StrContains(taken.message(), "these default plugins");
+    return absl::InvalidArgumentError(absl::StrCat(
+        taken.message(), "\nHosts asked: ", absl::StrJoin(asked, ", "),
+        lacks_defaults ? "\noutboard-host serves kube-scheduler's plugins: name one, too" : ""));
   }
   const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
   while (!hosts_->AllReady()) {
     loop_.Wait(ready_by);
     hosts_->Tick(now);
+    for (const hosts::InstanceView& host : hosts_->Describe()) {
+      if (host.state == hosts::InstanceState::kRefused) return absl::InvalidArgumentError(host.why);
+      if (absl::Now() < ready_by || host.usable) continue;
+      return absl::UnavailableError(
+          absl::StrCat("host at ", host.address, " did not become ready within ",
+                       absl::FormatDuration(kHostReadyTimeout),
+                       host.warning.empty() ? "" : absl::StrCat(": ", host.warning)));
+    }
     if (absl::Now() >= ready_by) return absl::UnavailableError("not all plugin hosts became ready");
   }
   return absl::OkStatus();

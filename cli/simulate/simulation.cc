@@ -1,19 +1,16 @@
 #include "cli/simulate/simulation.h"
 
-#include <glog/logging.h>
-
 #include <iostream>
 #include <map>
+#include <memory>
+#include <set>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cli/manifests/custom_object.h"
 #include "cli/manifests/manifest_files.h"
 #include "cli/simulate/custom_objects.h"
-#include "cli/simulate/simulated_scheduler.h"
 #include "shim/kube/wire/custom_resource.h"
-#include "shim/scheduler/scheduler.h"
 
 namespace outboard::simulate {
 namespace {
@@ -43,14 +40,13 @@ absl::Status TakeCustomObjects(const std::vector<manifests::OtherObject>& others
   return absl::OkStatus();
 }
 
-// A pod without an attempt: PreEnqueue gates it.
-PodReport GatedReport(const kube::PodObject& pod, const scheduler::Scheduler& scheduler) {
-  PodReport report;
-  report.pod = pod.key();
-  report.result = "unschedulable";
-  if (const queue::QueuedPod* info = scheduler.queue().Find(pod.uid()))
-    report.message = info->gate_message;
-  return report;
+// Why a pod of a file with pods to schedule is not scheduled; empty: it is.
+std::string WhySkipped(const kube::PodObject& pod) {
+  if (pod.phase == "Succeeded" || pod.phase == "Failed")
+    return absl::StrCat("has ended: status.phase is ", pod.phase);
+  if (!pod.pod.node_name().empty())
+    return absl::StrCat("has a node: spec.nodeName is ", pod.pod.node_name());
+  return "";
 }
 
 }  // namespace
@@ -74,70 +70,28 @@ absl::StatusOr<SimulationInput> ReadScene(
   }
   for (auto* pods : {&read.pods, &read.pods_to_schedule}) {
     for (kube::PodPtr& pod : *pods) {
+      if (std::string why = WhySkipped(*pod); pods == &read.pods_to_schedule && !why.empty())
+        scene.skipped.push_back({pod, std::move(why)});
       if (pod->phase == "Succeeded" || pod->phase == "Failed") continue;
       (pod->pod.node_name().empty() ? scene.pending : scene.running).push_back(std::move(pod));
     }
   }
+  std::set<std::string> nodes_seen;
+  for (const kube::NodePtr& node : scene.nodes) nodes_seen.insert(node->key());
+  for (SkippedPod& skipped : scene.skipped) {
+    const std::string& node = skipped.pod->pod.node_name();
+    if (!node.empty() && !nodes_seen.contains(node))
+      absl::StrAppend(&skipped.why, ", which is not in the input");
+  }
   return scene;
 }
 
-absl::Status Simulate(const SimulationInput& scene, const config::Config& config,
-                      const std::vector<std::string>& addresses, const Reporter::Sink& sink) {
-  absl::Time now = absl::FromUnixSeconds(1000000000);  // Arbitrary: no result may depend on it.
-  scheduler::SchedulerOptions options = SimulatedOptions(config);
-  options.single_attempt = true;
-  options.explain = true;
-  const cache::ClusterState* cluster = nullptr;
-  Reporter reporter(&cluster, sink);
-  SimulatedScheduler stage(config, options, scene.objects, &reporter, now);
-  scheduler::Scheduler& scheduler = stage.scheduler();
-  cluster = scheduler.cluster();
-  stage.world().SetCallbacks(
-      {.on_bound = {},
-       .on_evicted = {},
-       .on_write = [&reporter](const scheduler::EffectOrder& order) { reporter.OnWrite(order); }});
-  if (absl::Status status = stage.Open(scene, addresses, now); !status.ok()) return status;
-  for (const kube::PodPtr& pod : scene.pending) scheduler.events()->OnPodUpsert(pod, now);
-
-  const bool writes_of_its_own = absl::c_any_of(
-      stage.hosts().plans()->profiles,
-      [](const framework::ProfilePlan& plan) { return !plan.object_writers.empty(); });
-  if (writes_of_its_own) {
-    // Hosts must have the complete snapshot before they can order anything.
-    scheduler.Tick(now);
-    if (absl::Status polled = stage.PollHosts(absl::Now()); !polled.ok()) return polled;
-    scheduler.Tick(now);
+void SetSchedulerName(const std::string& name, SimulationInput* scene) {
+  for (kube::PodPtr& pod : scene->pending) {
+    auto changed = std::make_shared<kube::PodObject>(*pod);
+    changed->pod.set_scheduler_name(name);
+    pod = std::move(changed);
   }
-  while (!stage.host_lost()) {
-    const bool worked = scheduler.ScheduleOne(now);
-    stage.world().CarryOut(&scheduler, now);
-    stage.loop().RunReady();
-    scheduler.Tick(now);
-    stage.world().CarryOut(&scheduler, now);
-    stage.hosts().Tick(now);
-    if (worked && writes_of_its_own) {
-      // Execute the writes of an attempt before the next one.
-      if (absl::Status polled = stage.PollHosts(absl::Now()); !polled.ok()) return polled;
-      scheduler.Tick(now);
-      stage.world().CarryOut(&scheduler, now);
-    }
-    if (worked) continue;
-    // Only waits at Permit and for volumes are left; virtual time jumps to the end of the next one.
-    if (scheduler.attempts_in_flight() == 0) break;
-    stage.world().ReconcileVolumes(&scheduler, now);
-    now = std::max(now, scheduler.NextWakeup(now));
-  }
-  if (stage.host_lost()) return absl::UnavailableError("lost a plugin host during the simulation");
-  for (const kube::PodPtr& pod : scene.pending) {
-    if (reporter.HasReported(pod->uid())) continue;
-    if (stage.HandlesScheduler(pod->pod.scheduler_name())) {
-      sink(GatedReport(*pod, scheduler));
-    } else {
-      LOG(WARNING) << "Pod " << pod->key() << " names scheduler \"" << pod->pod.scheduler_name()
-                   << "\", which no profile has; not scheduling it";
-    }
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace outboard::simulate

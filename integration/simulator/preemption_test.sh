@@ -48,8 +48,8 @@ expect() {
   fi
 }
 message='0/2 nodes are available: 2 Insufficient cpu\.'
-expect "the pod of lowest priority is evicted, the first node wins the tie" \
-  '"pod":"default/first","result":"unschedulable","node":"","message":"'"$message"'".*"nominatedNode":"n1","victims":\["default/old"\]'
+expect "a pod preempts: the pod of lowest priority is evicted, the first node wins the tie" \
+  '"pod":"default/first","result":"preempting","node":"","message":"'"$message"'".*"nominatedNode":"n1","victims":\["default/old"\]'
 expect "the nominated node of the first counts as taken" \
   '"pod":"default/second".*"message":"'"$message"'".*"nominatedNode":"n2","victims":\["default/lesser"\]'
 expect "then a pod of higher priority is evicted" '"pod":"default/third".*"nominatedNode":"n1","victims":\["default/young"\]'

@@ -19,6 +19,17 @@ void Diagnosis::AddPlugin(const v1alpha1::PluginStatus& status) {
   if (status.code() == v1alpha1::PENDING) pending_plugins.insert(status.plugin());
 }
 
+std::map<std::string, uint32_t> NodesByReason(const Diagnosis& diagnosis) {
+  if (!diagnosis.pre_filter_message.empty()) return {};
+  std::map<std::string, uint32_t> reasons = diagnosis.reasons;
+  if (!diagnosis.absent_nodes_reason.empty() &&
+      diagnosis.num_rejected_nodes < diagnosis.num_all_nodes) {
+    reasons[diagnosis.absent_nodes_reason] +=
+        diagnosis.num_all_nodes - diagnosis.num_rejected_nodes;
+  }
+  return reasons;
+}
+
 namespace {
 
 // Why the nodes cannot take the pod.
@@ -26,12 +37,7 @@ std::string NodesMessage(const Diagnosis& diagnosis) {
   if (!diagnosis.pre_filter_message.empty()) {
     return absl::StrCat(" ", diagnosis.pre_filter_message, ".");
   }
-  std::map<std::string, uint32_t> reasons = diagnosis.reasons;
-  if (!diagnosis.absent_nodes_reason.empty() &&
-      diagnosis.num_rejected_nodes < diagnosis.num_all_nodes) {
-    reasons[diagnosis.absent_nodes_reason] +=
-        diagnosis.num_all_nodes - diagnosis.num_rejected_nodes;
-  }
+  const std::map<std::string, uint32_t> reasons = NodesByReason(diagnosis);
   std::vector<std::string> parts;
   parts.reserve(reasons.size());
   for (const auto& [reason, count] : reasons) parts.push_back(absl::StrCat(count, " ", reason));

@@ -38,6 +38,9 @@ struct Diagnosis {
   void AddPlugin(const v1alpha1::PluginStatus& status);
 };
 
+// How many nodes each reason excluded; empty if PreFilter rejected the pod.
+std::map<std::string, uint32_t> NodesByReason(const Diagnosis& diagnosis);
+
 // `0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s).`
 std::string FitErrorMessage(const Diagnosis& diagnosis);
 

@@ -69,7 +69,7 @@ func Count(verdicts []oracle.Verdict) Totals {
 		switch verdict.Result {
 		case oracle.Scheduled:
 			totals.Scheduled++
-		case oracle.Unschedulable:
+		case oracle.Unschedulable, oracle.Preempting:
 			totals.Unschedulable++
 		default:
 			totals.Errors++

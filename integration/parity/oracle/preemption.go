@@ -57,7 +57,7 @@ func (r *run) postFilter(ctx context.Context, profile framework.Framework, state
 		sort.Strings(verdict.FreeChoice)
 		node = r.pick(verdict.Pod, verdict.FreeChoice)
 	}
-	verdict.NominatedNode = node
+	verdict.Result, verdict.NominatedNode = Preempting, node
 	for _, victim := range equals[node].Pods {
 		verdict.Victims = append(verdict.Victims, name(victim))
 	}

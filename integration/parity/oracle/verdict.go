@@ -14,6 +14,7 @@ import (
 // The values of Verdict.Result.
 const (
 	Scheduled     = "scheduled"
+	Preempting    = "preempting"
 	Unschedulable = "unschedulable"
 	Error         = "error"
 )
@@ -30,6 +31,15 @@ type Verdict struct {
 	Victims       []string                 `json:"victims"`
 	// Effects is nil if the line does not have the field.
 	Effects []Effect `json:"effects,omitempty"`
+
+	// What Outboard adds for people; nothing of it is compared.
+	Priority  json.RawMessage `json:"priority,omitempty"`
+	Scheduler json.RawMessage `json:"scheduler,omitempty"`
+	Attempt   json.RawMessage `json:"attempt,omitempty"`
+	Time      json.RawMessage `json:"time,omitempty"`
+	Reasons   json.RawMessage `json:"reasons,omitempty"`
+	Group     json.RawMessage `json:"group,omitempty"`
+	Why       json.RawMessage `json:"why,omitempty"`
 
 	// Claims are the outcomes of device claims, by name.
 	Claims []ClaimOutcome `json:"-"`
