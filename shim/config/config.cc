@@ -2,10 +2,12 @@
 
 #include <yaml-cpp/eventhandler.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <utility>
 
@@ -22,6 +24,8 @@ constexpr size_t kMaxFile = 1 << 20;
 constexpr int kMaxDocuments = 16;
 constexpr char kSchedulerVersion[] = "kubescheduler.config.k8s.io/v1";
 constexpr char kShimVersion[] = "config.outboard.dev/v1alpha1";
+constexpr char kSchedulerKind[] = "KubeSchedulerConfiguration";
+constexpr char kShimKind[] = "ShimConfiguration";
 
 struct PointEntry {
   v1alpha1::ExtensionPoint point;
@@ -41,6 +45,42 @@ constexpr PointEntry kPoints[] = {
     {v1alpha1::BIND, "bind"},
     {v1alpha1::POST_BIND, "postBind"},
 };
+
+// The fields that `read` asks a document for.
+template <typename Read>
+std::vector<std::string> FieldsOf(Read read) {
+  Problems ignored("");
+  MapReader reader(YAML::Node(YAML::NodeType::Map), "", &ignored);
+  read(reader);
+  return reader.asked();
+}
+
+const std::vector<std::string>& SchedulerFields() {
+  static const auto& fields = *new std::vector<std::string>(FieldsOf([](MapReader& reader) {
+    SchedulerConfig config;
+    std::vector<std::string> warnings;
+    ReadSchedulerConfig(reader, &config, &warnings);
+  }));
+  return fields;
+}
+
+const std::vector<std::string>& ShimFields() {
+  static const auto& fields = *new std::vector<std::string>(FieldsOf([](MapReader& reader) {
+    ShimConfig config;
+    ReadShimConfig(reader, &config);
+  }));
+  return fields;
+}
+
+// The hint about a field of the other document.
+std::function<std::string(const std::string&)> BelongsTo(const char* kind,
+                                                         const std::vector<std::string>& fields) {
+  return [kind, &fields](const std::string& key) {
+    return std::find(fields.begin(), fields.end(), key) == fields.end()
+               ? ""
+               : absl::StrCat("; it belongs into the document of kind ", kind);
+  };
+}
 
 // Ignores all events of a document.
 class NullHandler : public YAML::EventHandler {
@@ -106,17 +146,20 @@ class FileReader {
     std::string version, kind;
     reader.String("apiVersion", &version);
     reader.String("kind", &kind);
-    if (kind == "KubeSchedulerConfiguration") {
+    if (kind == kSchedulerKind) {
       if (!CheckVersion(reader, version, kSchedulerVersion) || !CheckOnce(reader, &has_scheduler_))
         return;
+      reader.SetHint(BelongsTo(kShimKind, ShimFields()));
       ReadSchedulerConfig(reader, &config_->scheduler, &config_->warnings);
-    } else if (kind == "ShimConfiguration") {
+    } else if (kind == kShimKind) {
       if (!CheckVersion(reader, version, kShimVersion) || !CheckOnce(reader, &has_shim_)) return;
+      reader.SetHint(BelongsTo(kSchedulerKind, SchedulerFields()));
       ReadShimConfig(reader, &config_->shim);
     } else {
       problems_.Add(reader.where("kind"),
-                    absl::StrCat("expected KubeSchedulerConfiguration or ShimConfiguration, got \"",
-                                 kind, "\""));
+                    absl::StrCat("expected ", kSchedulerKind, " or ", kShimKind, ", got ",
+                                 kind.empty() ? "nothing" : absl::StrCat("\"", kind, "\""),
+                                 DidYouMean(kind, {kSchedulerKind, kShimKind})));
     }
   }
 
@@ -124,7 +167,8 @@ class FileReader {
     if (version == wanted) return true;
     const bool older = absl::StartsWith(version, "kubescheduler.config.k8s.io/");
     problems_.Add(reader.where("apiVersion"),
-                  absl::StrCat("expected ", wanted, ", got \"", version, "\"",
+                  absl::StrCat("expected ", wanted, ", got ",
+                               version.empty() ? "nothing" : absl::StrCat("\"", version, "\""),
                                older ? ", which kube-scheduler has removed" : ""));
     return false;
   }

@@ -77,7 +77,8 @@ struct LeaderElection {
   absl::Duration renew_deadline = absl::Seconds(10);
   absl::Duration retry_period = absl::Seconds(2);
   std::string resource_lock = "leases";
-  std::string resource_name = "kube-scheduler";
+  // Not kube-scheduler's: only one of two schedulers with the same lease would schedule.
+  std::string resource_name = "outboard-scheduler";
   std::string resource_namespace = "kube-system";
 
   bool operator==(const LeaderElection&) const = default;

@@ -51,7 +51,7 @@ TEST(ParseConfig, DefaultsAreKubeSchedulers) {
     EXPECT_EQ(s.leader_election.renew_deadline, absl::Seconds(10));
     EXPECT_EQ(s.leader_election.retry_period, absl::Seconds(2));
     EXPECT_EQ(s.leader_election.resource_lock, "leases");
-    EXPECT_EQ(s.leader_election.resource_name, "kube-scheduler");
+    EXPECT_EQ(s.leader_election.resource_name, "outboard-scheduler");
     EXPECT_EQ(s.leader_election.resource_namespace, "kube-system");
     EXPECT_EQ(s.client_connection.content_type, "application/vnd.kubernetes.protobuf");
     EXPECT_EQ(s.client_connection.qps, 50);
@@ -209,6 +209,13 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
       {"profiles: {}\n", "f.yaml:3:1: profiles: expected a list, got a mapping"},
       {"profiles: [{plugins: {filter: {enabled: [{weight: 1}]}}}]\n",
        "f.yaml:3:42: profiles[0].plugins.filter.enabled[0].name: Required value"},
+      {"profiles: [{plugins: {score: {enabled: [{name: A, weight: -3}]}}}]\n",
+       "f.yaml:3:51: profiles[0].plugins.score.enabled[0].weight: Invalid value: -3: must be "
+       "greater "
+       "than or equal to 0"},
+      {"profiles: [{plugins: {multiPoint: {disabled: [{name: A, weight: -1}]}}}]\n",
+       "f.yaml:3:57: profiles[0].plugins.multiPoint.disabled[0].weight: Invalid value: -1: must be "
+       "greater than or equal to 0"},
       {"profiles: [{plugins: {filter: {enabled: [{name: EBSLimits}]}}}]\n",
        "f.yaml:3:42: profiles[0].plugins.filter.enabled[0]: Invalid value: \"EBSLimits\": was "
        "invalid in version "
@@ -243,13 +250,22 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
       {"extenders: [{urlPrefix: http://a, filterVerb: f, nodeCacheCapable: true}]\n",
        "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
       {"extenders: [{urlPrefix: http://a, httpTimeut: 5s}]\n",
-       "f.yaml:3:35: extenders[0].httpTimeut: unknown field; did you mean httpTimeout?\n"
-       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
+       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field\n"
+       "f.yaml:3:35: extenders[0].httpTimeut: unknown field; did you mean httpTimeout?"},
       {"extenders: [{prioritizeVerb: p}]\n",
+       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field\n"
        "f.yaml:3:13: extenders[0].weight: Invalid value: 0: must have a positive weight applied to "
-       "it\n"
-       "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field"},
+       "it"},
       {"a: [1\n", "f.yaml:4:1: end of sequence flow not found"},
+      {"hosts: []\n",
+       "f.yaml:3:1: hosts: unknown field; it belongs into the document of kind ShimConfiguration"},
+      {"---\nkind: ShimConfig\n",
+       "f.yaml:4:1: kind: expected KubeSchedulerConfiguration or ShimConfiguration, got "
+       "\"ShimConfig\"; did you mean ShimConfiguration?"},
+      {"---\nhosts: []\n",
+       "f.yaml:4:1: kind: expected KubeSchedulerConfiguration or ShimConfiguration, got nothing"},
+      {"---\nkind: ShimConfiguration\n",
+       "f.yaml:4:1: apiVersion: expected config.outboard.dev/v1alpha1, got nothing"},
       {"---\nkind: Pod\n",
        "f.yaml:4:1: kind: expected KubeSchedulerConfiguration or ShimConfiguration, got \"Pod\""},
       {"---\nkind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1\n",
@@ -316,8 +332,25 @@ TEST(ParseConfig, ShimErrors) {
       {"failurePolicies: [{plugin: A, point: filter, policy: UseLast}]\n",
        "f.yaml:3:46: failurePolicies[0].policy: UseLast is supported for score only"},
       {"failurePolicies: [{plugin: A, point: filer, policy: FailOpen}]\n",
-       "f.yaml:3:31: failurePolicies[0].point: unknown extension point \"filer\" (for example: "
-       "filter)"},
+       "f.yaml:3:31: failurePolicies[0].point: unknown extension point \"filer\"; did you mean "
+       "filter?"},
+      {"failurePolicies: [{plugin: A, point: everywhere, policy: failopen}]\n",
+       "f.yaml:3:31: failurePolicies[0].point: unknown extension point \"everywhere\" (for "
+       "example: "
+       "filter)\n"
+       "f.yaml:3:50: failurePolicies[0].policy: expected FailClosed, FailOpen or UseLast, got "
+       "\"failopen\"; did you mean FailOpen?"},
+      {"profiles: []\nsocketdirectory: /a\n",
+       "f.yaml:3:1: profiles: unknown field; it belongs into the document of kind "
+       "KubeSchedulerConfiguration\n"
+       "f.yaml:4:1: socketdirectory: unknown field; did you mean socketDirectory?"},
+      {"hosts: [{name: a, address: /run/a.sock}]\n",
+       "f.yaml:3:19: hosts[0].address: expected unix:PATH or HOST:PORT, got \"/run/a.sock\"; did "
+       "you "
+       "mean unix:/run/a.sock?"},
+      {"customResources: [{resource: a.v1.b.c, verbs: [patchstatus]}]\n",
+       "f.yaml:3:40: customResources[0].verbs: expected create, update, updateStatus, delete, "
+       "patch or patchStatus, got \"patchstatus\"; did you mean patchStatus?"},
       {"failurePolicies: [{plugin: A, point: filter, policy: Perhaps}]\n",
        "f.yaml:3:46: failurePolicies[0].policy: expected FailClosed, FailOpen or UseLast, got "
        "\"Perhaps\""},
@@ -397,13 +430,20 @@ TEST(ParseConfig, WorkloadLabelsHaveDefaultsAndAGivenListReplacesThem) {
 }
 
 TEST(ParseConfig, WarnsAboutKubeSchedulersLease) {
-  absl::StatusOr<Config> config = Parse("leaderElection:\n  leaderElect: true\n");
+  absl::StatusOr<Config> config = Parse("leaderElection:\n  resourceName: kube-scheduler\n");
   ASSERT_TRUE(config.ok());
   EXPECT_THAT(config->warnings,
-              ElementsAre(HasSubstr("f.yaml:3:1: leaderElection.resourceName: this is the lease")));
-  config = Parse("leaderElection:\n  leaderElect: false\n");
-  ASSERT_TRUE(config.ok());
-  EXPECT_THAT(config->warnings, IsEmpty());
+              ElementsAre("f.yaml:4:3: leaderElection.resourceName: this is the lease of the "
+                          "cluster's own kube-scheduler: only one of the two would schedule; "
+                          "without this field the lease is outboard-scheduler"));
+  for (const char* own :
+       {"leaderElection: {leaderElect: true}\n", "leaderElection: {resourceName: ''}\n",
+        "leaderElection: {leaderElect: false, resourceName: kube-scheduler}\n",
+        "leaderElection: {resourceName: kube-scheduler, resourceNamespace: a}\n"}) {
+    config = Parse(own);
+    ASSERT_TRUE(config.ok());
+    EXPECT_THAT(config->warnings, IsEmpty()) << own;
+  }
 }
 
 TEST(ParseConfig, LimitsItsInput) {

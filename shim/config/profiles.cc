@@ -90,16 +90,11 @@ class Resolver {
         missing_defaults_.push_back(entry.name);
       return nullptr;
     }
-    std::string what = absl::StrCat("no host serves plugin \"", entry.name, "\" of profile \"",
-                                    spec_.scheduler_name, "\"");
-    const std::string near = Nearest(entry.name, known_);
-    if (!near.empty()) {
-      absl::StrAppend(&what, "; did you mean ", near, "?");
-    } else {
-      absl::StrAppend(&what, "; hosts serve ",
-                      known_.empty() ? "none" : absl::StrJoin(known_, ", "));
-    }
-    problems_.Add(entry.where, what);
+    std::string hint = DidYouMean(entry.name, known_);
+    if (hint.empty())
+      hint = absl::StrCat("; hosts serve ", known_.empty() ? "none" : absl::StrJoin(known_, ", "));
+    problems_.Add(entry.where, absl::StrCat("no host serves plugin \"", entry.name,
+                                            "\" of profile \"", spec_.scheduler_name, "\"", hint));
     return nullptr;
   }
 
@@ -241,10 +236,9 @@ class Resolver {
             catalog_.plugins.count(entry.name) > 0) {
           continue;
         }
-        const std::string near = Nearest(entry.name, known_);
         Warn(entry.where,
              absl::StrCat("unknown plugin \"", entry.name, "\": disabling it has no effect",
-                          near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
+                          DidYouMean(entry.name, known_)));
       }
     }
   }
@@ -297,10 +291,8 @@ void CheckPolicies(const ShimConfig& shim, const PluginCatalog& catalog, Problem
   for (const FailurePolicyRule& rule : shim.failure_policies) {
     auto it = catalog.plugins.find(rule.plugin);
     if (it == catalog.plugins.end()) {
-      const std::string near = Nearest(rule.plugin, known);
-      problems->Add(rule.where,
-                    absl::StrCat("no host serves plugin \"", rule.plugin, "\"",
-                                 near.empty() ? "" : absl::StrCat("; did you mean ", near, "?")));
+      problems->Add(rule.where, absl::StrCat("no host serves plugin \"", rule.plugin, "\"",
+                                             DidYouMean(rule.plugin, known)));
     } else if (it->second.points.count(rule.point) == 0) {
       problems->Add(rule.where, absl::StrCat("plugin \"", rule.plugin, "\" does not implement ",
                                              PointName(rule.point), "; it implements ",

@@ -40,6 +40,10 @@ void ReadPluginEntries(MapReader& reader, absl::string_view key, bool enabled,
     plugin.where = entry.where();
     if (!entry.String("name", &plugin.name) || plugin.name.empty()) Required(entry, "name");
     entry.Int32("weight", &plugin.weight);
+    if (plugin.weight < 0) {
+      // kube-scheduler accepts it, and prefers the nodes that the plugin scores lowest.
+      Invalid(entry, "weight", absl::StrCat(plugin.weight), "must be greater than or equal to 0");
+    }
     if (enabled && plugin.name == "*") {
       Invalid(entry, "name", Quoted(plugin.name), "only allowed in disabled lists");
     } else if (enabled && IsRemovedPlugin(plugin.name)) {
@@ -200,7 +204,8 @@ void ReadDuration(MapReader& reader, absl::string_view key, absl::Duration* out)
   if (value != absl::ZeroDuration()) *out = value;
 }
 
-void ReadLeaderElection(MapReader& reader, LeaderElection* out) {
+void ReadLeaderElection(MapReader& reader, LeaderElection* out,
+                        std::vector<std::string>* warnings) {
   reader.Bool("leaderElect", &out->leader_elect);
   ReadDuration(reader, "leaseDuration", &out->lease_duration);
   ReadDuration(reader, "renewDeadline", &out->renew_deadline);
@@ -213,6 +218,13 @@ void ReadLeaderElection(MapReader& reader, LeaderElection* out) {
   if (out->resource_name.empty()) out->resource_name = defaults.resource_name;
   if (out->resource_namespace.empty()) out->resource_namespace = defaults.resource_namespace;
   if (!out->leader_elect) return;
+  if (out->resource_name == "kube-scheduler" && out->resource_namespace == "kube-system") {
+    const Location where = reader.where("resourceName");
+    warnings->push_back(reader.problems().Line(
+        where, where.path,
+        "this is the lease of the cluster's own kube-scheduler: only one of the two would "
+        "schedule; without this field the lease is outboard-scheduler"));
+  }
   const std::pair<const char*, absl::Duration> durations[] = {
       {"leaseDuration", out->lease_duration},
       {"renewDeadline", out->renew_deadline},
@@ -320,7 +332,8 @@ void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
     Invalid(reader, "parallelism", absl::StrCat(out->parallelism),
             "should be an integer value greater than zero");
   }
-  reader.Map("leaderElection", [&](MapReader& r) { ReadLeaderElection(r, &out->leader_election); });
+  reader.Map("leaderElection",
+             [&](MapReader& r) { ReadLeaderElection(r, &out->leader_election, warnings); });
   reader.Map("clientConnection",
              [&](MapReader& r) { ReadClientConnection(r, &out->client_connection); });
   reader.Bool("enableProfiling", &out->enable_profiling);
@@ -341,15 +354,6 @@ void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
   CheckCommonQueueSort(out->profiles, &reader.problems());
   ReadExtenders(reader);
   reader.Finish();
-
-  const LeaderElection& election = out->leader_election;
-  if (election.leader_elect && election.resource_name == "kube-scheduler" &&
-      election.resource_namespace == "kube-system") {
-    warnings->push_back(
-        reader.problems().Line(reader.where("leaderElection"), "leaderElection.resourceName",
-                               "this is the lease of the cluster's own kube-scheduler: only one of "
-                               "the two would schedule; use another name"));
-  }
 }
 
 }  // namespace outboard::config

@@ -50,7 +50,10 @@ void CheckHostAddress(MapReader& reader, const HostSpec& host) {
   int port = 0;
   if (!SplitHostPort(host.address, &name, &port) || name.empty() || port == 0) {
     reader.problems().Add(
-        where, absl::StrCat("expected unix:PATH or HOST:PORT, got \"", host.address, "\""));
+        where, absl::StrCat("expected unix:PATH or HOST:PORT, got \"", host.address, "\"",
+                            absl::StartsWith(host.address, "/")
+                                ? absl::StrCat("; did you mean unix:", host.address, "?")
+                                : ""));
   } else if (!host.tls.has_value()) {
     reader.problems().Add(where, "a network address requires tls: {caFile, certFile, keyFile}");
   }
@@ -108,8 +111,12 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
   if (std::optional<v1alpha1::ExtensionPoint> found = PointByName(point)) {
     rule->point = *found;
   } else {
-    reader.problems().Add(reader.where("point"), absl::StrCat("unknown extension point \"", point,
-                                                              "\" (for example: filter)"));
+    std::vector<std::string> known;
+    for (const v1alpha1::ExtensionPoint one : AllPoints()) known.emplace_back(PointName(one));
+    const std::string hint = DidYouMean(point, known);
+    reader.problems().Add(reader.where("point"),
+                          absl::StrCat("unknown extension point \"", point, "\"",
+                                       hint.empty() ? " (for example: filter)" : hint));
   }
   std::string policy;
   reader.String("policy", &policy);
@@ -125,7 +132,8 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
   } else {
     reader.problems().Add(
         reader.where("policy"),
-        absl::StrCat("expected FailClosed, FailOpen or UseLast, got \"", policy, "\""));
+        absl::StrCat("expected FailClosed, FailOpen or UseLast, got \"", policy, "\"",
+                     DidYouMean(policy, {"FailClosed", "FailOpen", "UseLast"})));
   }
 }
 
@@ -244,10 +252,14 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
       rule->verbs.push_back(found->verb);
       continue;
     }
-    reader.problems().Add(reader.where("verbs"),
-                          absl::StrCat("expected create, update, updateStatus, delete, patch or "
-                                       "patchStatus, got \"",
-                                       verb, "\"; the resource is always listed and watched"));
+    std::vector<std::string> known;
+    for (const NamedVerb& one : kVerbs) known.emplace_back(one.name);
+    const std::string hint = DidYouMean(verb, known);
+    reader.problems().Add(
+        reader.where("verbs"),
+        absl::StrCat("expected create, update, updateStatus, delete, patch or patchStatus, got \"",
+                     verb, "\"",
+                     hint.empty() ? "; the resource is always listed and watched" : hint));
   }
   reader.StringList("namespaces", &rule->namespaces);
 }

@@ -7,6 +7,7 @@
 #include <limits>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -217,14 +218,14 @@ absl::Status AppendJson(const YAML::Node& node, int depth, std::string* out) {
 void Problems::Add(const Location& where, absl::string_view what) { Add(where, where.path, what); }
 
 void Problems::Add(const Location& where, absl::string_view path, absl::string_view what) {
-  if (lines_.size() >= kMaxProblems) {
+  if (found_.size() >= kMaxProblems) {
     ++left_out_;
     return;
   }
-  std::string line = Line(where, path, what);
+  Problem problem{where.line, where.column, Line(where, path, what)};
   // A fault can occur twice, for example in two profiles that share it.
-  if (std::find(lines_.begin(), lines_.end(), line) == lines_.end())
-    lines_.push_back(std::move(line));
+  if (std::find(found_.begin(), found_.end(), problem) == found_.end())
+    found_.push_back(std::move(problem));
 }
 
 std::string Problems::Line(const Location& where, absl::string_view path,
@@ -238,8 +239,13 @@ std::string Problems::Line(const Location& where, absl::string_view path,
 }
 
 absl::Status Problems::ToStatus() const {
-  if (lines_.empty()) return absl::OkStatus();
-  std::string text = absl::StrJoin(lines_, "\n");
+  if (found_.empty()) return absl::OkStatus();
+  std::vector<Problem> sorted = found_;
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Problem& a, const Problem& b) {
+    return std::tie(a.line, a.column) < std::tie(b.line, b.column);
+  });
+  std::string text =
+      absl::StrJoin(sorted, "\n", [](std::string* out, const Problem& one) { *out += one.text; });
   if (left_out_ > 0) absl::StrAppend(&text, "\n… and ", left_out_, " more");
   return absl::InvalidArgumentError(text);
 }
@@ -451,10 +457,9 @@ bool MapReader::Any(absl::string_view key, YAML::Node* out, Location* where) {
 void MapReader::Finish() {
   for (const Field& field : fields_) {
     if (field.asked) continue;
-    const std::string near = Nearest(field.key, asked_);
-    problems_->Add(field.where, near.empty()
-                                    ? "unknown field"
-                                    : absl::StrCat("unknown field; did you mean ", near, "?"));
+    std::string hint = DidYouMean(field.key, asked_);
+    if (hint.empty() && hint_) hint = hint_(field.key);
+    problems_->Add(field.where, absl::StrCat("unknown field", hint));
   }
 }
 
@@ -464,32 +469,6 @@ absl::StatusOr<std::string> YamlToJson(const YAML::Node& node) {
   if (!status.ok()) return status;
   if (out.size() > kMaxJson) return absl::InvalidArgumentError("larger than 256 KiB");
   return out;
-}
-
-std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates) {
-  if (name.size() > 64) return "";
-  const std::string wanted = absl::AsciiStrToLower(name);
-  size_t best = std::max<size_t>(2, wanted.size() / 4) + 1;
-  std::string nearest;
-  for (const std::string& candidate : candidates) {
-    const std::string other = absl::AsciiStrToLower(candidate);
-    std::vector<size_t> row(other.size() + 1);
-    for (size_t j = 0; j <= other.size(); ++j) row[j] = j;
-    for (size_t i = 1; i <= wanted.size(); ++i) {
-      size_t diagonal = row[0];
-      row[0] = i;
-      for (size_t j = 1; j <= other.size(); ++j) {
-        const size_t change = diagonal + (wanted[i - 1] == other[j - 1] ? 0 : 1);
-        diagonal = row[j];
-        row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-      }
-    }
-    if (row.back() < best && row.back() < wanted.size()) {
-      best = row.back();
-      nearest = candidate;
-    }
-  }
-  return nearest;
 }
 
 }  // namespace outboard::config

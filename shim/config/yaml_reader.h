@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -15,10 +16,11 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
+#include "shim/config/nearest.h"
 
 namespace outboard::config {
 
-// The problems of a file, in order of discovery.
+// The problems of a file, in the order of their positions.
 class Problems {
  public:
   explicit Problems(std::string file) : file_(std::move(file)) {}
@@ -26,7 +28,7 @@ class Problems {
   void Add(const Location& where, absl::string_view what);
   // `path` is the field's path, if it differs from the problem's position.
   void Add(const Location& where, absl::string_view path, absl::string_view what);
-  bool empty() const { return lines_.empty(); }
+  bool empty() const { return found_.empty(); }
   // OK, or INVALID_ARGUMENT with one problem per line.
   absl::Status ToStatus() const;
 
@@ -34,8 +36,14 @@ class Problems {
   std::string Line(const Location& where, absl::string_view path, absl::string_view what) const;
 
  private:
+  struct Problem {
+    int line, column;
+    std::string text;
+    bool operator==(const Problem&) const = default;
+  };
+
   std::string file_;
-  std::vector<std::string> lines_;
+  std::vector<Problem> found_;
   size_t left_out_ = 0;
 };
 
@@ -69,6 +77,10 @@ class MapReader {
 
   // Reports the fields that were not read.
   void Finish();
+  // Called for an unknown field without a similar name. The result is appended to the problem.
+  void SetHint(std::function<std::string(const std::string& key)> hint) { hint_ = std::move(hint); }
+  // The fields that the caller has asked for.
+  const std::vector<std::string>& asked() const { return asked_; }
 
   const std::string& path() const { return path_; }
   std::string PathOf(absl::string_view key) const;
@@ -92,15 +104,13 @@ class MapReader {
   Location where_;
   std::vector<Field> fields_;
   std::vector<std::string> asked_;
+  std::function<std::string(const std::string& key)> hint_;
 };
 
 // The value as JSON.
 // Errors: a NaN or infinity, nesting over 64, more than 256 KiB (the contract's limit for plugin
 // args), or a duplicate key.
 absl::StatusOr<std::string> YamlToJson(const YAML::Node& node);
-
-// The candidate nearest to `name` if it is close enough to be a typo, otherwise empty.
-std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace outboard::config
 

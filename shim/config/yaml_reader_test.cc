@@ -59,17 +59,6 @@ TEST(YamlToJson, StopsAtAliasesThatMultiply) {
   EXPECT_THAT(std::string(json.status().message()), HasSubstr("256 KiB"));
 }
 
-TEST(Nearest, FindsSlipsAndNothingElse) {
-  const std::vector<std::string> known = {"NodeName", "NodePorts", "NodeResourcesFit",
-                                          "TaintToleration"};
-  EXPECT_EQ(Nearest("NodeResourceFit", known), "NodeResourcesFit");
-  EXPECT_EQ(Nearest("nodename", known), "NodeName");
-  EXPECT_EQ(Nearest("TaintTolerations", known), "TaintToleration");
-  EXPECT_EQ(Nearest("Coscheduling", known), "");
-  EXPECT_EQ(Nearest("x", known), "");
-  EXPECT_EQ(Nearest("", known), "");
-}
-
 TEST(Problems, NamesThePlaceAndStopsSomewhere) {
   Problems problems("f.yaml");
   EXPECT_TRUE(problems.ToStatus().ok());
