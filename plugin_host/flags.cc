@@ -1,8 +1,11 @@
 #include "plugin_host/flags.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <functional>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -87,6 +90,20 @@ struct Row {
   bool* is_set = nullptr;
 };
 
+// The number of letters to add, remove or change.
+size_t EditDistance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, change}));
+    }
+  }
+  return row.back();
+}
+
 std::vector<Row> Table(Flags* flags) {
   const auto text = [](std::string* into) {
     return [into](const std::string& value) {
@@ -162,8 +179,11 @@ absl::Status Read(const std::vector<std::string>& args, Flags* flags) {
   } catch (const CLI::ParseError& error) {
     return WrongArgument(error.what());
   }
-  if (!app.remaining().empty())
-    return WrongArgument(absl::StrCat("unknown argument ", app.remaining()[0]));
+  if (!app.remaining().empty()) {
+    const std::string unknown = app.remaining()[0].substr(0, app.remaining()[0].find('='));
+    return WrongArgument(
+        absl::StrCat("unknown argument ", unknown, DidYouMean(unknown, FlagNames())));
+  }
   for (size_t i = 0; i < table.size(); ++i) {
     if (options[i]->count() == 0) continue;
     const std::string value = options[i]->results().back();
@@ -185,6 +205,23 @@ std::vector<std::string> FlagNames() {
     for (absl::string_view name : absl::StrSplit(row.names, ',')) names.emplace_back(name);
   }
   return names;
+}
+
+std::string DidYouMean(absl::string_view name, const std::vector<std::string>& known) {
+  constexpr size_t kMaxLetters = 2;
+  const auto letters = [](absl::string_view text) {
+    return absl::AsciiStrToLower(absl::StripPrefix(absl::StripPrefix(text, "-"), "-"));
+  };
+  const std::string wanted = letters(name);
+  const std::string* nearest = nullptr;
+  size_t best = std::min(kMaxLetters, wanted.size() / 2) + 1;
+  for (const std::string& one : known) {
+    const size_t distance = EditDistance(wanted, letters(one));
+    if (distance >= best) continue;
+    best = distance;
+    nearest = &one;
+  }
+  return nearest == nullptr ? "" : absl::StrCat("; did you mean ", *nearest, "?");
 }
 
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
 namespace outboard::plugin_host {
@@ -33,6 +34,9 @@ struct Flags {
 // Reads `--name value` and `--name=value`.
 // Errors: INVALID_ARGUMENT for an unknown flag, or a missing or invalid value.
 absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args);
+
+// "; did you mean NAME?" if a known name is similar, else empty.
+std::string DidYouMean(absl::string_view name, const std::vector<std::string>& known);
 
 extern const char kHelp[];
 // All flags that ParseFlags knows.

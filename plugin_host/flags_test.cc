@@ -68,7 +68,12 @@ TEST(FlagsTest, ProbesASocketOnly) {
 }
 
 TEST(FlagsTest, NamesWhatIsWrong) {
-  EXPECT_EQ(ParseFlags({"--lisen", "x"}).status().message(), "unknown argument --lisen");
+  EXPECT_EQ(ParseFlags({"--lisen=x"}).status().message(),
+            "unknown argument --lisen; did you mean --listen?");
+  EXPECT_EQ(ParseFlags({"-listen", "x"}).status().message(),
+            "unknown argument -listen; did you mean --listen?");
+  EXPECT_EQ(ParseFlags({"--kubeconfig"}).status().message(), "unknown argument --kubeconfig");
+  EXPECT_EQ(DidYouMean("GPUAwere", {"NodeName", "GPUAware"}), "; did you mean GPUAware?");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");
   EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "invalid value \"x\" for --v");
   EXPECT_FALSE(ParseFlags({}).ok());

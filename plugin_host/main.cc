@@ -73,9 +73,11 @@ absl::Status Choose(const Flags& flags, const sdk::PluginRegistry& all,
                     sdk::PluginRegistry* chosen) {
   for (const std::string& name : flags.plugins) {
     if (all.Find(name) != nullptr) continue;
-    const auto name_of = [](std::string* out, const auto& entry) { out->append(entry.first); };
-    return absl::NotFoundError(absl::StrCat("--plugins: unknown plugin ", name, "; available: ",
-                                            absl::StrJoin(all.descriptors(), ", ", name_of)));
+    std::vector<std::string> known;
+    for (const auto& [known_name, descriptor] : all.descriptors()) known.push_back(known_name);
+    std::string hint = DidYouMean(name, known);
+    if (hint.empty()) hint = absl::StrCat("; available: ", absl::StrJoin(known, ", "));
+    return absl::NotFoundError(absl::StrCat("--plugins: unknown plugin ", name, hint));
   }
   for (const auto& [name, descriptor] : all.descriptors()) {
     const bool is_named = absl::c_linear_search(flags.plugins, name);
@@ -251,7 +253,7 @@ int Change(const Flags& flags, const sdk::PluginRegistry& builtin) {
 int Main(int argc, char** argv) {
   const absl::StatusOr<Flags> flags = ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
   if (!flags.ok()) {
-    std::cerr << "outboard-host: " << flags.status().message() << "\nTry --help.\n";
+    std::cerr << "outboard-host: " << flags.status().message() << "\nTry: outboard-host --help\n";
     return kExitUsage;
   }
   if (flags->help) {

@@ -8,7 +8,10 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "shim/config/nearest.h"
 
 namespace outboard::config {
 namespace {
@@ -70,11 +73,22 @@ void FlagTable::Duration(const std::string& names, absl::Duration* out) {
   });
 }
 
+void FlagTable::Choice(const std::string& names, const std::vector<std::string>& choices,
+                       std::string* out, const std::string& hint) {
+  Value(names, absl::StrCat(absl::StrJoin(choices, " or "), hint),
+        [choices, out](const std::string& value) {
+          *out = value;
+          return absl::c_linear_search(choices, value);
+        });
+  rows_.back().choices = choices;
+}
+
 void FlagTable::Output(bool* is_json) {
   Value("-o,--output", "table or json", [is_json](const std::string& value) {
     *is_json = value == "json";
     return value == "table" || value == "json";
   });
+  rows_.back().choices = {"table", "json"};
 }
 
 void FlagTable::Renamed(const std::string& old_name, const std::string& name) {
@@ -87,7 +101,7 @@ void FlagTable::Renamed(const std::string& old_name, const std::string& name) {
 }
 
 void FlagTable::Add(const std::string& names, Arity arity, const std::string& what, Store store) {
-  rows_.push_back({names, arity, what, std::move(store), ""});
+  rows_.push_back({names, arity, what, std::move(store), "", {}});
 }
 
 const FlagTable::Row* FlagTable::Find(const std::string& name) const {
@@ -104,6 +118,34 @@ std::vector<std::string> FlagTable::names() const {
     for (std::string& name : SplitNames(row.names)) all.push_back(std::move(name));
   }
   return all;
+}
+
+std::vector<FlagTable::Flag> FlagTable::flags() const {
+  std::vector<Flag> all;
+  for (const Row& row : rows_) {
+    if (!row.renamed_to.empty()) continue;
+    const bool takes_value = row.arity == Arity::kOne || row.arity == Arity::kMany;
+    all.push_back({SplitNames(row.names), takes_value, row.choices});
+  }
+  return all;
+}
+
+absl::Status FlagTable::UnknownFlag(const std::string& argument) const {
+  const std::string name = argument.substr(0, argument.find('='));
+  // Compared without dashes, which would make short names alike.
+  std::vector<std::string> known;
+  for (const std::string& one : names()) {
+    if (absl::StartsWith(one, "--")) known.push_back(one.substr(2));
+  }
+  const std::string nearest = Nearest(absl::StripPrefix(absl::StripPrefix(name, "-"), "-"), known);
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown flag ", name,
+                   nearest.empty() ? "" : absl::StrCat("; did you mean --", nearest, "?")));
+}
+
+bool FlagTable::LacksADash(const std::string& argument) const {
+  return argument.size() > 2 && argument[0] == '-' && argument[1] != '-' &&
+         Find(absl::StrCat("-", argument.substr(0, argument.find('=')))) != nullptr;
 }
 
 absl::Status FlagTable::CheckWordCount(size_t at_most) const {
@@ -128,7 +170,13 @@ absl::Status FlagTable::Parse(const std::vector<std::string>& arguments) {
 
   // CLI11 wants the last argument first, and takes `--flag=` for a flag whose value follows.
   std::vector<std::string> reversed;
+  bool is_value = false;  // of the flag before it
+  bool are_words = false;
   for (const std::string& argument : arguments) {
+    are_words |= !is_value && argument == "--";
+    if (!is_value && !are_words && LacksADash(argument)) return UnknownFlag(argument);
+    const Row* const row = is_value ? nullptr : Find(argument);
+    is_value = row != nullptr && row->arity == Arity::kOne;
     const std::string name = argument.substr(0, argument.find('='));
     const bool is_empty = argument.size() == name.size() + 1 && Find(name) != nullptr;
     if (is_empty && Find(name)->arity == Arity::kSwitch) return WrongFlag(name, "takes no value");
@@ -154,8 +202,7 @@ absl::Status FlagTable::Parse(const std::vector<std::string>& arguments) {
     } else if (only_words || word == "-" || !absl::StartsWith(word, "-")) {
       words_.push_back(word);
     } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown flag ", word.substr(0, word.find('='))));
+      return UnknownFlag(word);
     }
   }
   for (const CLI::Option* option : app.parse_order()) {

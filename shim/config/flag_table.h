@@ -45,12 +45,16 @@ class FlagTable {
               T highest = std::numeric_limits<T>::max());
   // 0 or more.
   void Duration(const std::string& names, absl::Duration* out);
+  // One of `choices`. `hint` is appended to the error.
+  void Choice(const std::string& names, const std::vector<std::string>& choices, std::string* out,
+              const std::string& hint = "");
   // The value is table or json; sets `is_json` accordingly.
   void Output(bool* is_json);
   // Accepts `old_name` for the flag `name` of the table, with a warning on standard error.
   void Renamed(const std::string& old_name, const std::string& name);
 
-  // Errors: INVALID_ARGUMENT naming the flag. With --help it stores nothing.
+  // Errors: INVALID_ARGUMENT naming the flag, and a similar one if it is unknown. With
+  // --help it stores nothing.
   absl::Status Parse(const std::vector<std::string>& arguments);
 
   // After Parse. Errors: INVALID_ARGUMENT naming the first word beyond `at_most`.
@@ -63,6 +67,14 @@ class FlagTable {
   // All names, without old ones.
   std::vector<std::string> names() const;
 
+  struct Flag {
+    std::vector<std::string> names;
+    bool takes_value = false;
+    std::vector<std::string> choices;  // all valid values; empty: any
+  };
+  // All flags, without old names.
+  std::vector<Flag> flags() const;
+
  private:
   enum class Arity { kSwitch, kOne, kOptional, kMany };
   struct Row {
@@ -71,10 +83,15 @@ class FlagTable {
     std::string what;
     Store store;
     std::string renamed_to;
+    std::vector<std::string> choices;
   };
 
   void Add(const std::string& names, Arity arity, const std::string& what, Store store);
   const Row* Find(const std::string& name) const;
+  // The error for an argument that no flag has.
+  absl::Status UnknownFlag(const std::string& argument) const;
+  // Whether the argument is a long name after a single dash.
+  bool LacksADash(const std::string& argument) const;
 
   std::vector<Row> rows_;
   std::vector<std::string> words_;

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
 namespace outboard::config {
 namespace {
 
@@ -21,6 +24,7 @@ class FlagTableTest : public ::testing::Test {
     table_.Number("--load", "a number", &load_);
     table_.Duration("--timeout", &timeout_);
     table_.Output(&json_);
+    table_.Choice("--color", {"blue", "green"}, &color_, " (or paint it)");
     table_.OptionalValue("-v,--verbose", "a level", [this](const std::string& value) {
       level_ = value.empty() ? "none" : value;
       return value != "x";
@@ -34,7 +38,7 @@ class FlagTableTest : public ::testing::Test {
 
   FlagTable table_;
   bool all_ = false, json_ = false;
-  std::string file_ = "default", level_;
+  std::string file_ = "default", level_, color_;
   std::vector<std::string> hosts_, clusters_;
   int limit_ = 5;
   double load_ = 0;
@@ -80,8 +84,12 @@ TEST_F(FlagTableTest, HelpStoresNothing) {
 }
 
 TEST_F(FlagTableTest, ErrorsNameTheFlag) {
-  EXPECT_EQ(Error({"--fil=x"}), "unknown flag --fil");
+  EXPECT_EQ(Error({"--fil=x"}), "unknown flag --fil; did you mean --file?");
+  EXPECT_EQ(Error({"--clus", "c"}), "unknown flag --clus; did you mean --cluster?");
+  EXPECT_EQ(Error({"-output=json"}), "unknown flag -output; did you mean --output?");
+  EXPECT_EQ(Error({"--every-node"}), "unknown flag --every-node");
   EXPECT_EQ(Error({"-x"}), "unknown flag -x");
+  EXPECT_EQ(Error({"--color", "red"}), "--color must be blue or green (or paint it), not \"red\"");
   EXPECT_EQ(Error({"--file"}), "--file needs a value");
   EXPECT_EQ(Error({"--cluster", "--all"}), "--cluster needs a value");
   EXPECT_EQ(Error({"--all=yes"}), "--all takes no value");
@@ -92,6 +100,23 @@ TEST_F(FlagTableTest, ErrorsNameTheFlag) {
   EXPECT_EQ(Error({"--timeout", "-1s"}), "--timeout must be a duration such as 30s, not \"-1s\"");
   EXPECT_EQ(Error({"-o", "yaml"}), "--output must be table or json, not \"yaml\"");
   EXPECT_EQ(Error({"-v", "x"}), "--verbose must be a level, not \"x\"");
+}
+
+TEST_F(FlagTableTest, TellsWhatFlagsTake) {
+  std::string told;
+  for (const FlagTable::Flag& flag : table_.flags()) {
+    absl::StrAppend(&told, absl::StrJoin(flag.names, ","), flag.takes_value ? "=" : "",
+                    absl::StrJoin(flag.choices, "|"), " ");
+  }
+  EXPECT_EQ(told,
+            "-h,--help --all --file= --host= --cluster= --limit= --load= --timeout= "
+            "-o,--output=table|json --color=blue|green -v,--verbose ");
+}
+
+TEST_F(FlagTableTest, AValueMayLookLikeAFlagWithOneDash) {
+  ASSERT_TRUE(table_.Parse({"--file", "-output", "--", "-file"}).ok());
+  EXPECT_EQ(file_, "-output");
+  EXPECT_THAT(table_.words(), ElementsAre("-file"));
 }
 
 TEST_F(FlagTableTest, AnOldNameWorksWithAWarning) {

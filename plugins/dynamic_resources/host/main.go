@@ -41,7 +41,7 @@ func Main(arguments []string) int {
 	flags, err := parseFlags(arguments)
 	switch {
 	case err != nil:
-		fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\nTry --help.\n", err)
+		fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\nTry: outboard-claims-host --help\n", err)
 		return exitUsage
 	case flags.help:
 		fmt.Print(help)
