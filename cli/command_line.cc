@@ -3,11 +3,18 @@
 #include <cstdio>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "shim/config/config.h"
 
 namespace outboard::cli {
 namespace {
+
+constexpr char kUnreachableHint[] =
+    R"(; is outboard-shim running?
+In a cluster: kubectl -n outboard-system port-forward deployment/outboard-shim 10270
+              and then: --server https://127.0.0.1:10270 --insecure-skip-tls-verify --token-file FILE)";
 
 void PrintError(const std::string& name, const absl::Status& error) {
   fprintf(stderr, "outboard %s: %s\n", name.c_str(), std::string(error.message()).c_str());
@@ -17,6 +24,7 @@ void PrintError(const std::string& name, const absl::Status& error) {
 
 void AddShimFlags(config::FlagTable* flags, http::ShimAddress* shim) {
   flags->Text("--server", &shim->server);
+  shim->unreachable_hint = kUnreachableHint;
   http::AddCredentialFlags(flags, shim);
 }
 
@@ -34,6 +42,7 @@ int RunParsed(const std::string& name, const char* help, const absl::Status& par
     return 0;
   }
   const absl::StatusOr<std::string> answer = act();
+  if (absl::IsInvalidArgument(answer.status())) return UsageError(name, answer.status());
   if (!answer.ok()) {
     PrintError(name, answer.status());
     return 1;
@@ -42,10 +51,23 @@ int RunParsed(const std::string& name, const char* help, const absl::Status& par
   return 0;
 }
 
+absl::Status CheckHostAddress(const std::string& flag, const std::string& address) {
+  const bool is_unix = absl::StartsWith(address, "unix:") && address.size() > 5;
+  std::string host;
+  int port = 0;
+  if (is_unix || (config::SplitHostPort(address, &host, &port) && !host.empty() && port != 0))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      flag, " must be unix:PATH or HOST:PORT, not \"", address, "\"",
+      absl::StartsWith(address, "/") ? absl::StrCat("; did you mean unix:", address, "?") : ""));
+}
+
 absl::Status CheckPodName(const std::string& word) {
   const std::vector<std::string> parts = absl::StrSplit(word, '/');
   if (parts.size() == 2 && !parts[0].empty() && !parts[1].empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat("\"", word, "\" is not NAMESPACE/NAME"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", word, "\" is not NAMESPACE/NAME",
+                   parts.size() == 1 ? absl::StrCat("; did you mean default/", word, "?") : ""));
 }
 
 }  // namespace outboard::cli

@@ -34,7 +34,8 @@ void AddShimFlags(config::FlagTable* flags, http::ShimAddress* shim);
 int UsageError(const std::string& name, const absl::Status& error);
 
 // Runs `outboard NAME`: prints `help` if `wants_help`, else the result of `act`. Errors go to
-// standard error. Returns the exit code: 0 success; 1 `act` failed; 2 invalid usage.
+// standard error. Returns the exit code: 0 success; 1 `act` failed; 2 invalid usage, also if `act`
+// returned INVALID_ARGUMENT.
 int RunParsed(const std::string& name, const char* help, const absl::Status& parsed,
               bool wants_help, const std::function<absl::StatusOr<std::string>()>& act);
 
@@ -46,7 +47,10 @@ int RunCommand(const std::string& name, const char* help, const absl::StatusOr<L
                    [&]() -> absl::StatusOr<std::string> { return act(*line); });
 }
 
-// INVALID_ARGUMENT unless the argument is NAMESPACE/NAME.
+// INVALID_ARGUMENT naming `flag` unless the address has the form unix:PATH or HOST:PORT.
+absl::Status CheckHostAddress(const std::string& flag, const std::string& address);
+
+// INVALID_ARGUMENT unless the word is NAMESPACE/NAME.
 absl::Status CheckPodName(const std::string& word);
 
 }  // namespace outboard::cli

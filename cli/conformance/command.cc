@@ -109,6 +109,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   if (line.list) return line;
   if (endpoint.address.empty())
     return absl::InvalidArgumentError("--host is required, for example --host unix:host.sock");
+  if (absl::Status known = cli::CheckHostAddress("--host", endpoint.address); !known.ok())
+    return known;
   const bool is_unix = absl::StartsWith(endpoint.address, "unix:");
   if (is_unix && AnyTls(line.tls))
     return absl::InvalidArgumentError("TLS files require --host HOST:PORT");

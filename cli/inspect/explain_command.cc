@@ -20,7 +20,7 @@ Shows the last attempts at a pod, node by node: which plugin rejected the node a
 Asks a running outboard-shim, which keeps the last three attempts of each pod, in at most 64 MiB.
 
 Usage:
-  outboard explain pod NAMESPACE/NAME [flags]
+  outboard explain [pod] NAMESPACE/NAME [flags]
 
 Flags:
 )" OUTBOARD_SHIM_FLAGS_HELP R"(
@@ -31,7 +31,7 @@ Flags:
 Exit codes: 0 shown; 1 no attempt at the pod is on record, or the shim cannot be reached; 2 invalid usage.
 
 Example:
-  outboard explain pod default/trainer-0 --node gpu-7
+  outboard explain default/trainer-0 --node gpu-7
 )";
 
 config::FlagTable ExplainFlags(ExplainLine* line) {
@@ -48,12 +48,14 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
   if (absl::Status parsed = flags.Parse(arguments); !parsed.ok()) return parsed;
   line.help = flags.help();
   if (line.help) return line;
-  const std::vector<std::string>& words = flags.words();
-  if (words.size() != 2 || words[0] != "pod") {  // kubectl's pod/NAME would lack the namespace.
-    return absl::InvalidArgumentError("the arguments must be: pod NAMESPACE/NAME");
-  }
-  if (absl::Status is_pod = cli::CheckPodName(words[1]); !is_pod.ok()) return is_pod;
-  line.pod = words[1];
+  std::vector<std::string> words = flags.words();
+  // As kubectl calls it.
+  if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
+    words.erase(words.begin());
+  if (words.size() != 1)
+    return absl::InvalidArgumentError("the argument must be one pod, as NAMESPACE/NAME");
+  if (absl::Status is_pod = cli::CheckPodName(words[0]); !is_pod.ok()) return is_pod;
+  line.pod = words[0];
   return line;
 }
 

@@ -59,14 +59,15 @@ TEST(ExplainCommandTest, ReadsItsArguments) {
       ParseExplain({"pod", "ns/a", "-o", "json", "--server=127.0.0.1:1", "--node", "n"});
   ASSERT_TRUE(line.ok()) << line.status();
   EXPECT_EQ(line->pod, "ns/a");
+  EXPECT_EQ(ParseExplain({"ns/a"})->pod, "ns/a");
   EXPECT_TRUE(line->json);
   EXPECT_EQ(line->shim.server, "127.0.0.1:1");
   EXPECT_EQ(line->node, "n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
-      {{}, "must be: pod NAMESPACE/NAME"},
-      {{"pod"}, "must be: pod NAMESPACE/NAME"},
-      {{"node", "n1"}, "must be: pod"},
-      {{"pod", "a"}, "\"a\" is not NAMESPACE/NAME"},
+      {{}, "the argument must be one pod, as NAMESPACE/NAME"},
+      {{"pod"}, "the argument must be one pod, as NAMESPACE/NAME"},
+      {{"node", "n1"}, "the argument must be one pod, as NAMESPACE/NAME"},
+      {{"a"}, "\"a\" is not NAMESPACE/NAME; did you mean default/a?"},
       {{"pod", "ns/a", "-o", "yaml"}, "--output must be table or json, not \"yaml\""},
       {{"pod", "ns/a", "--server"}, "--server needs a value"},
       {{"pod", "ns/a", "--all"}, "unknown flag --all"}};
@@ -100,7 +101,13 @@ TEST(ExplainCommandTest, AsksTheShim) {
   (*server)->Stop();
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunExplain({"pod", "ns/a", "--server", address}), 1);
-  EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("cannot reach a shim at "));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            absl::StrCat("outboard explain: cannot reach a shim at ", address,
+                         ": Connection refused; is outboard-shim running?\n"
+                         "In a cluster: kubectl -n outboard-system port-forward "
+                         "deployment/outboard-shim 10270\n"
+                         "              and then: --server https://127.0.0.1:10270 "
+                         "--insecure-skip-tls-verify --token-file FILE\n"));
 }
 
 }  // namespace

@@ -1,12 +1,17 @@
 #include "shim/http/client.h"
 
+#include <errno.h>
 #include <httplib.h>
+#include <netdb.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -19,14 +24,54 @@ namespace {
 
 bool IsHttps(const ShimAddress& shim) { return absl::StartsWith(shim.server, "https://"); }
 
+// The system's reason why nothing answers there, which the library does not keep.
+std::string WhyUnreachable(absl::string_view server) {
+  const bool is_https = absl::ConsumePrefix(&server, "https://");
+  absl::ConsumePrefix(&server, "http://");
+  std::pair<std::string, std::string> host_and_port(server, is_https ? "443" : "80");
+  if (const size_t colon = server.rfind(':');
+      colon != absl::string_view::npos && !absl::EndsWith(server, "]"))
+    host_and_port = {std::string(server.substr(0, colon)), std::string(server.substr(colon + 1))};
+  absl::string_view host = host_and_port.first;
+  if (absl::ConsumePrefix(&host, "[")) absl::ConsumeSuffix(&host, "]");
+  addrinfo wanted = {};
+  wanted.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error =
+          getaddrinfo(std::string(host).c_str(), host_and_port.second.c_str(), &wanted, &found);
+      error != 0)
+    return gai_strerror(error);
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  const int connection =
+      socket(found->ai_family, found->ai_socktype | SOCK_CLOEXEC, found->ai_protocol);
+  const timeval patience = {1, 0};
+  setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  const bool connected = connect(connection, found->ai_addr, found->ai_addrlen) == 0;
+  const int error = errno;
+  close(connection);
+  if (connected) return "the connection broke";
+  return error == EINPROGRESS ? "no answer to the attempt to connect" : strerror(error);
+}
+
 absl::StatusOr<std::unique_ptr<httplib::Client>> NewClient(const ShimAddress& shim,
                                                            absl::Duration timeout) {
   constexpr int kConnectSeconds = 5;
+  const bool is_path = absl::StartsWith(shim.server, "/");
+  if (is_path || absl::StartsWith(shim.server, "unix:")) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--server must be the shim's servingAddress HOST:PORT or its secureServing "
+        "https://HOST:PORT, not \"",
+        shim.server, "\"; the socket of a plugin host is for --host of other commands, then ",
+        is_path ? "unix:" : "", shim.server));
+  }
+  // For other schemes the library throws.
+  const bool is_http = absl::StartsWith(shim.server, "http://") || IsHttps(shim);
+  const absl::Status not_an_address = absl::InvalidArgumentError(
+      absl::StrCat("--server must be HOST:PORT or https://HOST:PORT, not \"", shim.server, "\""));
+  if (absl::StrContains(shim.server, "://") && !is_http) return not_an_address;
   auto client = std::make_unique<httplib::Client>(
       absl::StrContains(shim.server, "://") ? shim.server : absl::StrCat("http://", shim.server));
-  if (!client->is_valid())
-    return absl::InvalidArgumentError(
-        absl::StrCat("--server ", shim.server, " is not HOST:PORT or https://HOST:PORT"));
+  if (!client->is_valid()) return not_an_address;
   client->set_connection_timeout(kConnectSeconds);
   client->set_read_timeout(absl::ToInt64Seconds(timeout));
   if (!shim.token_file.empty()) {
@@ -59,13 +104,26 @@ std::string Said(const std::string& body) {
 
 absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Result& result) {
   if (!result) {
-    const bool untrusted = result.error() == httplib::Error::SSLServerVerification ||
-                           result.error() == httplib::Error::SSLLoadingCerts;
-    return absl::UnavailableError(absl::StrCat(
-        "cannot reach a shim at ", shim.server, ": ", httplib::to_string(result.error()),
-        untrusted ? "; set --certificate-authority to the authority of the shim's certificate"
-                  : "; set --server to the shim's servingAddress, or to https:// and its "
-                    "secureServing address"));
+    const std::string what = absl::StrCat("cannot reach a shim at ", shim.server, ": ");
+    switch (result.error()) {
+      case httplib::Error::SSLServerVerification:
+      case httplib::Error::SSLLoadingCerts:
+        return absl::UnavailableError(
+            absl::StrCat(what, httplib::to_string(result.error()),
+                         "; set --certificate-authority to the authority of the shim's "
+                         "certificate"));
+      case httplib::Error::Connection:
+      case httplib::Error::ConnectionTimeout:
+        return absl::UnavailableError(
+            absl::StrCat(what, WhyUnreachable(shim.server), shim.unreachable_hint));
+      case httplib::Error::Read:
+        return absl::UnavailableError(absl::StrCat(
+            what, "no HTTP answer", IsHttps(shim) ? "" : "; if it serves HTTPS, write https://",
+            IsHttps(shim) ? "" : shim.server));
+      default:
+        return absl::UnavailableError(
+            absl::StrCat(what, httplib::to_string(result.error()), shim.unreachable_hint));
+    }
   }
   if (result->status == 200) return result->body;
   std::string said = result->body.empty()

@@ -22,6 +22,8 @@ struct ShimAddress {
   // PEM; empty: the system's authorities.
   std::string certificate_authority;
   bool insecure_skip_tls_verify = false;
+  // Appended to the error if nothing answers.
+  std::string unreachable_hint;
 };
 
 // Adds --token-file, --certificate-authority and --insecure-skip-tls-verify to a table of flags.
@@ -31,8 +33,8 @@ void AddCredentialFlags(config::FlagTable* flags, ShimAddress* shim);
 //
 // Threading: blocks.
 // Errors: with readable messages. UNAVAILABLE without an answer, or with the shim's message
-// instead of the page. INVALID_ARGUMENT for a token that would be sent unencrypted, and for
-// unreadable files.
+// instead of the page. INVALID_ARGUMENT for an address of another form, for a token that would be
+// sent unencrypted, and for unreadable files.
 absl::StatusOr<std::string> GetPage(const ShimAddress& shim, const std::string& path,
                                     const std::multimap<std::string, std::string>& parameters,
                                     absl::Duration timeout);
