@@ -50,8 +50,19 @@ gang_of_eight 7 0
 gang_of_eight 8 8
 
 # Every workload goes where its annotation says, with the configuration of its scheduler.
-for config in ai-scheduler two-profiles; do
-  "$outboard" config "deploy/examples/$config.yaml" >"$folder/$config.yaml" || { echo "FAILED: outboard config $config.yaml"; failed=1; }
+# Configurations of the examples and of the documents are valid, also their plugins' arguments, and cause no warning.
+awk -v folder="$folder" '
+  /^```yaml$/ { block = ""; inside = 1; next }
+  /^```$/ && inside {
+    inside = 0
+    if (block ~ /kind: KubeSchedulerConfiguration/) printf "%s", block >(folder "/document-" ++count ".yaml")
+  }
+  inside { block = block $0 "\n" }' README.md docs/*.md deploy/README.md
+for config in deploy/examples/{config,ai-scheduler,two-profiles,extender/outboard}.yaml sdk/templates/cpp/config.yaml "$folder"/document-*.yaml; do
+  # ExamplePlugin is in none of our hosts.
+  [[ $config == sdk/* ]] && flags=(--without-hosts) || flags=()
+  said=$("$outboard" config "$config" "${flags[@]}" 2>&1 >/dev/null) || { echo "FAILED: outboard config $config"; failed=1; }
+  [[ -z $said ]] || { echo "FAILED: outboard config $config says: $said"; failed=1; }
 done
 for workload in deploy/examples/workloads/*.yaml; do
   scheduler=$(sed -n 's/^  schedulerName: //p' "$workload" | head -n 1)

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <sstream>
@@ -198,6 +199,13 @@ class FileReader {
   bool has_shim_ = false;
 };
 
+absl::Status ParseInto(absl::string_view text, std::string file, Config* out) {
+  out->file = std::move(file);
+  if (text.size() > kMaxFile)
+    return absl::InvalidArgumentError(absl::StrCat(out->file, ": larger than 1 MiB"));
+  return FileReader(out).Read(text);
+}
+
 }  // namespace
 
 absl::string_view FailurePolicyName(FailurePolicy policy) {
@@ -212,7 +220,10 @@ absl::string_view FailurePolicyName(FailurePolicy policy) {
   return "";
 }
 
-absl::StatusOr<Config> LoadConfigFile(const std::string& path) {
+absl::Status ReadConfigFile(const std::string& path, Config* out) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    return absl::NotFoundError(absl::StrCat(path, ": is a directory, not a file"));
   std::ifstream file(path, std::ios::binary);
   if (!file) {
     const std::string why = std::strerror(errno);
@@ -223,16 +234,18 @@ absl::StatusOr<Config> LoadConfigFile(const std::string& path) {
   if (file.bad() || (file.fail() && !file.eof()))
     return absl::UnknownError(absl::StrCat(path, ": cannot be read"));
   text.resize(static_cast<size_t>(file.gcount()));
-  return ParseConfig(text, path);
+  return ParseInto(text, path, out);
+}
+
+absl::StatusOr<Config> LoadConfigFile(const std::string& path) {
+  Config config;
+  if (absl::Status read = ReadConfigFile(path, &config); !read.ok()) return read;
+  return config;
 }
 
 absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file) {
-  if (text.size() > kMaxFile)
-    return absl::InvalidArgumentError(absl::StrCat(file, ": larger than 1 MiB"));
   Config config;
-  config.file = std::move(file);
-  absl::Status status = FileReader(&config).Read(text);
-  if (!status.ok()) return status;
+  if (absl::Status status = ParseInto(text, std::move(file), &config); !status.ok()) return status;
   return config;
 }
 

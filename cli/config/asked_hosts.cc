@@ -1,0 +1,99 @@
+#include "cli/config/asked_hosts.h"
+
+#include <glog/logging.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "shim/hosts/endpoint.h"
+#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/host_loop.h"
+
+namespace outboard::config_command {
+namespace {
+
+constexpr char kOwnHost[] = "outboard-host";
+constexpr absl::Duration kStartTimeout = absl::Seconds(10);
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(5);
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& address,
+                                                         const config::ShimConfig& shim) {
+  if (absl::StartsWith(address, "unix:")) return hosts::NewHostChannel(address);
+  for (const config::HostSpec& host : shim.hosts) {
+    if (host.address == address)
+      return hosts::Dial({host.name, host.address, host.tls, 0}, shim.allowed_uids);
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--host ", address,
+                   " needs TLS files: the configuration's hosts do not have "
+                   "this address"));
+}
+
+}  // namespace
+
+absl::StatusOr<AskedHosts> AskedHosts::StartOwn() {
+  absl::StatusOr<std::unique_ptr<simulate::HostProcess>> started =
+      simulate::HostProcess::Start("", 0, google::GLOG_ERROR);
+  if (!started.ok()) return started.status();
+  AskedHosts hosts;
+  hosts.own_ = *std::move(started);
+  const absl::Time give_up = absl::Now() + kStartTimeout;
+  while (true) {
+    std::shared_ptr<grpc::Channel> channel = hosts::NewHostChannel(hosts.own_->address());
+    absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
+        hosts::Handshake(channel, give_up - absl::Now());
+    if (info.ok()) {
+      hosts.Add(kOwnHost, std::move(channel), *std::move(info));
+      return hosts;
+    }
+    if (absl::Status alive = hosts.own_->CheckAlive(); !alive.ok()) return alive;
+    if (absl::Now() >= give_up) {
+      return absl::UnavailableError(
+          absl::StrCat(kOwnHost, " does not answer: ", info.status().message()));
+    }
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+}
+
+absl::StatusOr<AskedHosts> AskedHosts::At(const std::vector<std::string>& addresses,
+                                          const config::ShimConfig& shim) {
+  AskedHosts hosts;
+  for (const std::string& address : addresses) {
+    absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = ChannelTo(address, shim);
+    if (absl::IsInvalidArgument(channel.status())) return channel.status();
+    absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
+        channel.ok() ? hosts::Handshake(*channel, kAnswerTimeout) : channel.status();
+    if (!info.ok()) {
+      return absl::UnavailableError(
+          absl::StrCat("host at ", address, " does not answer: ", info.status().message()));
+    }
+    hosts.Add(address, *std::move(channel), *std::move(info));
+  }
+  return hosts;
+}
+
+void AskedHosts::Add(const std::string& name, std::shared_ptr<grpc::Channel> channel,
+                     v1alpha1::GetHostInfoResponse info) {
+  names_.push_back(name);
+  infos_[name] = std::move(info);
+  channels_[name] = std::move(channel);
+}
+
+absl::StatusOr<v1alpha1::ConfigureResponse> AskedHosts::Configure(
+    const std::string& name, v1alpha1::ConfigureRequest request) const {
+  hosts::HostLoop loop;
+  hosts::GrpcHostClient client(&loop, absl::StrCat("outboard-config-", getpid()),
+                               channels_.at(name), infos_.at(name));
+  absl::StatusOr<v1alpha1::ConfigureResponse> response =
+      client.Configure(std::move(request), absl::Now() + kAnswerTimeout);
+  if (!response.ok()) {
+    return absl::UnavailableError(
+        absl::StrCat(name, " did not check the configuration: ", response.status().message()));
+  }
+  return response;
+}
+
+}  // namespace outboard::config_command

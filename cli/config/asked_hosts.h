@@ -1,0 +1,53 @@
+// Plugin hosts that a command asks about their plugins: running ones, or one that it starts.
+#ifndef OUTBOARD_CLI_CONFIG_ASKED_HOSTS_H_
+#define OUTBOARD_CLI_CONFIG_ASKED_HOSTS_H_
+
+#include <grpcpp/channel.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "cli/simulate/host_process.h"
+#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/config/config.h"
+#include "shim/hosts/plans.h"
+
+namespace outboard::config_command {
+
+// Threading: one thread; the functions that ask block.
+// Lifetime: a host that it started ends with the object.
+class AskedHosts {
+ public:
+  // Starts the outboard-host beside this program, or on PATH, and asks it.
+  // Errors: NOT_FOUND without this program; UNAVAILABLE if it does not answer.
+  static absl::StatusOr<AskedHosts> StartOwn();
+  // Asks running hosts. A network address needs the TLS files of the host with this address in
+  // `shim`. Errors: INVALID_ARGUMENT without them; UNAVAILABLE naming the address.
+  static absl::StatusOr<AskedHosts> At(const std::vector<std::string>& addresses,
+                                       const config::ShimConfig& shim);
+
+  // Names for messages, in the order of preference.
+  const std::vector<std::string>& names() const { return names_; }
+  const hosts::HostInfos& infos() const { return infos_; }
+  // Lets the host check the plugins' arguments, in a session of this process.
+  // Errors: UNAVAILABLE naming the host.
+  absl::StatusOr<v1alpha1::ConfigureResponse> Configure(const std::string& name,
+                                                        v1alpha1::ConfigureRequest request) const;
+
+ private:
+  void Add(const std::string& name, std::shared_ptr<grpc::Channel> channel,
+           v1alpha1::GetHostInfoResponse info);
+
+  std::unique_ptr<simulate::HostProcess> own_;
+  std::vector<std::string> names_;
+  hosts::HostInfos infos_;
+  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+};
+
+}  // namespace outboard::config_command
+
+#endif  // OUTBOARD_CLI_CONFIG_ASKED_HOSTS_H_
