@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -80,6 +81,14 @@ void AskedHosts::Add(const std::string& name, std::shared_ptr<grpc::Channel> cha
   names_.push_back(name);
   infos_[name] = std::move(info);
   channels_[name] = std::move(channel);
+}
+
+std::vector<std::string> AskedHosts::PluginNames() const {
+  std::set<std::string> plugins;
+  for (const auto& [name, info] : infos_) {
+    for (const v1alpha1::PluginInfo& plugin : info.plugins()) plugins.insert(plugin.name());
+  }
+  return {plugins.begin(), plugins.end()};
 }
 
 absl::StatusOr<v1alpha1::ConfigureResponse> AskedHosts::Configure(

@@ -33,6 +33,8 @@ class AskedHosts {
   // Names for messages, in the order of preference.
   const std::vector<std::string>& names() const { return names_; }
   const hosts::HostInfos& infos() const { return infos_; }
+  // The plugins of all hosts, sorted.
+  std::vector<std::string> PluginNames() const;
   // Lets the host check the plugins' arguments, in a session of this process.
   // Errors: UNAVAILABLE naming the host.
   absl::StatusOr<v1alpha1::ConfigureResponse> Configure(const std::string& name,

@@ -23,19 +23,19 @@ namespace {
 
 // The configuration without the plugins that no host serves, so that the others can be checked.
 config::Config OnlyServed(config::Config config, const AskedHosts& hosts) {
-  std::set<std::string> served;
-  for (const auto& [name, info] : hosts.infos()) {
-    for (const v1alpha1::PluginInfo& plugin : info.plugins()) served.insert(plugin.name());
-  }
-  const auto remove = [&](auto* entries) {
-    std::erase_if(*entries, [&](const auto& entry) { return !served.contains(entry.name); });
+  const std::vector<std::string> served = hosts.PluginNames();
+  const auto is_unserved = [&](const std::string& plugin) {
+    return !absl::c_binary_search(served, plugin);
+  };
+  const auto remove = [&](std::vector<config::PluginEntry>* entries) {
+    std::erase_if(*entries, [&](const auto& entry) { return is_unserved(entry.name); });
   };
   for (config::ProfileSpec& profile : config.scheduler.profiles) {
     remove(&profile.multi_point.enabled);
     for (auto& [point, set] : profile.points) remove(&set.enabled);
   }
   std::erase_if(config.shim.failure_policies,
-                [&](const auto& rule) { return !served.contains(rule.plugin); });
+                [&](const auto& rule) { return is_unserved(rule.plugin); });
   return config;
 }
 

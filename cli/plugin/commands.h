@@ -43,6 +43,11 @@ struct Names {
 // Pure. Errors: INVALID_ARGUMENT unless the name is an upper-case letter and then letters and
 // digits, 2 to 50 characters, as Kubernetes names its own plugins.
 absl::Status CheckPluginName(absl::string_view name);
+// INVALID_ARGUMENT if the name is in `served` or is one of kube-scheduler's plugins. Pure.
+absl::Status CheckNotServed(const std::string& name, const std::vector<std::string>& served);
+// What `outboard new` prints about the folder that it wrote. `package`: the package's folder, if
+// known. Pure.
+std::string NextSteps(const NewLine& line, const std::string& name, const std::string& package);
 // GPUAware becomes gpu_aware. Pure.
 Names NamesOf(absl::string_view name);
 // A template's text with the example's names replaced. Pure.

@@ -4,28 +4,45 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/command_line.h"
+#include "cli/config/asked_hosts.h"
 #include "cli/plugin/commands.h"
 #include "cli/plugin/program.h"
+#include "shim/config/default_plugins.h"
 
 namespace outboard::plugin_command {
 namespace {
 
 namespace fs = std::filesystem;
 
-// The templates are in the package (share/ beside bin/), or in the source tree above
-// build/PRESET/bin.
+// The package of which this program is a part: share/ is beside bin/. Empty: a source tree.
+std::string PackageFolder() {
+  std::error_code error;
+  const fs::path package = fs::path(OwnFolder()).parent_path();
+  return fs::is_directory(package / "share/outboard/templates", error) ? package.string() : "";
+}
+
+// The templates are in the package, or in the source tree above build/PRESET/bin.
 std::string TemplateFolder(const std::string& language) {
   std::error_code error;
-  for (const char* place : {"/../share/outboard/templates/", "/../../../sdk/templates/"}) {
-    const std::string folder = absl::StrCat(OwnFolder(), place, language);
-    if (fs::is_directory(folder, error)) return fs::path(folder).lexically_normal().string();
-  }
-  return "";
+  const std::string package = PackageFolder();
+  const fs::path templates = package.empty() ? fs::path(OwnFolder()) / "../../../sdk/templates"
+                                             : fs::path(package) / "share/outboard/templates";
+  return fs::is_directory(templates / language, error)
+             ? (templates / language).lexically_normal().string()
+             : "";
+}
+
+// Empty if outboard-host cannot be asked.
+std::vector<std::string> PluginsOfOurHost() {
+  const absl::StatusOr<config_command::AskedHosts> hosts = config_command::AskedHosts::StartOwn();
+  return hosts.ok() ? hosts->PluginNames() : std::vector<std::string>();
 }
 
 }  // namespace
@@ -33,12 +50,12 @@ std::string TemplateFolder(const std::string& language) {
 const char kNewHelp[] = R"(outboard new plugin: start a plugin
 
 Writes a folder with a working plugin: a filter, a score, an argument, a test, a Dockerfile, and a README that explains
-how to build and use it.
+how to build, try and use it. The plugin in C++ prefers cheap nodes, the one in Python nodes with the pod's dataset.
 
 Usage:
   outboard new plugin NAME --language cpp|python [--dir DIR]
 
-NAME is the plugin's name in configurations, in CamelCase, such as PriceScore.
+NAME is the plugin's name in configurations, in CamelCase, such as PriceScore. No plugin of outboard-host has this name.
 
 Flags:
   --language LANGUAGE    cpp: a shared object, which outboard-host loads; python: a plugin host of its own
@@ -53,12 +70,8 @@ Example:
 
 config::FlagTable NewFlags(NewLine* line) {
   config::FlagTable flags;
-  flags.Value("--language",
-              "cpp or python (for other languages see the contract in share/outboard/proto)",
-              [line](const std::string& value) {
-                line->language = value;
-                return value == "cpp" || value == "python";
-              });
+  flags.Choice("--language", {"cpp", "python"}, &line->language,
+               " (for other languages see the contract in share/outboard/proto)");
   flags.Text("--dir", &line->dir);
   return flags;
 }
@@ -70,6 +83,25 @@ absl::Status CheckPluginName(absl::string_view name) {
   return absl::InvalidArgumentError(absl::StrCat("\"", name,
                                                  "\" is not a plugin name: an upper-case letter, "
                                                  "then letters and digits, such as PriceScore"));
+}
+
+absl::Status CheckNotServed(const std::string& name, const std::vector<std::string>& served) {
+  if (!absl::c_linear_search(served, name) && !config::IsUpstreamPlugin(name))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", name, "\" is a plugin of outboard-host or kube-scheduler; choose another name",
+      served.empty() ? "" : ". Names in use: ", absl::StrJoin(served, ", ")));
+}
+
+std::string NextSteps(const NewLine& line, const std::string& name, const std::string& package) {
+  const bool is_cpp = line.language == "cpp";
+  const std::string where = package.empty()
+                                ? "PACKAGE is the package that `./dev package` writes, unpacked"
+                                : absl::StrCat("PACKAGE is ", package);
+  return absl::StrCat(
+      line.dir, "/ contains ", name, ", a working plugin: it ",
+      is_cpp ? "keeps pods off nodes that cost too much" : "prefers nodes with the pod's dataset",
+      ".\n", line.dir, "/README.md says how to build, test and use it; ", where, ".\n");
 }
 
 Names NamesOf(absl::string_view name) {
@@ -134,8 +166,9 @@ int RunNew(const std::vector<std::string>& arguments) {
     return 0;
   }
   if (usage.ok() && (words.size() != 2 || words[0] != "plugin"))
-    usage = absl::InvalidArgumentError("the arguments must be: plugin NAME");
+    usage = absl::InvalidArgumentError("the arguments must be: plugin NAME --language LANGUAGE");
   if (usage.ok()) usage = CheckPluginName(words[1]);
+  if (usage.ok()) usage = CheckNotServed(words[1], PluginsOfOurHost());
   if (usage.ok() && line.language.empty())
     usage = absl::InvalidArgumentError("--language cpp or --language python is required");
   if (!usage.ok()) return cli::UsageError("new", usage);
@@ -150,11 +183,7 @@ int RunNew(const std::vector<std::string>& arguments) {
     fprintf(stderr, "outboard new: %s\n", std::string(copied.message()).c_str());
     return 1;
   }
-  printf(
-      "%s/ contains %s, a working plugin: it keeps pods off nodes that cost too much.\nHow to "
-      "build, "
-      "test and use it: %s/README.md\n",
-      line.dir.c_str(), names.camel.c_str(), line.dir.c_str());
+  fputs(NextSteps(line, names.camel, PackageFolder()).c_str(), stdout);
   return 0;
 }
 

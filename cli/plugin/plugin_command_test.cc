@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -8,6 +9,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "cli/plugin/commands.h"
 #include "cli/plugin/program.h"
 #include "cli/plugin/replacement.h"
@@ -41,6 +43,52 @@ TEST(NewPluginTest, RefusesInvalidNames) {
   EXPECT_TRUE(CheckPluginName("PriceScore").ok());
   for (const char* name : {"", "P", "priceScore", "Price-Score", "../Price", "Price Score"})
     EXPECT_FALSE(CheckPluginName(name).ok()) << name;
+}
+
+TEST(NewPluginTest, RefusesNamesInUse) {
+  const std::vector<std::string> served = {"GPUAware", "NodeName"};
+  EXPECT_TRUE(CheckNotServed("PriceScore", served).ok());
+  EXPECT_EQ(
+      CheckNotServed("GPUAware", served).message(),
+      "\"GPUAware\" is a plugin of outboard-host or kube-scheduler; choose another name. Names "
+      "in use: GPUAware, NodeName");
+  EXPECT_EQ(
+      CheckNotServed("GangScheduling", {}).message(),
+      "\"GangScheduling\" is a plugin of outboard-host or kube-scheduler; choose another name");
+}
+
+TEST(NewPluginTest, TellsWhatTheFolderIsAndWhereThePackageIs) {
+  EXPECT_EQ(NextSteps({"cpp", "price_score"}, "PriceScore", ""),
+            "price_score/ contains PriceScore, a working plugin: it keeps pods off nodes that cost "
+            "too much.\n"
+            "price_score/README.md says how to build, test and use it; PACKAGE is the package that "
+            "`./dev package` writes, unpacked.\n");
+  EXPECT_EQ(NextSteps({"python", "near"}, "Near", "/opt/outboard"),
+            "near/ contains Near, a working plugin: it prefers nodes with the pod's dataset.\n"
+            "near/README.md says how to build, test and use it; PACKAGE is /opt/outboard.\n");
+}
+
+// The names must not change where lines are wrapped.
+TEST(NewPluginTest, WritesFormattedSources) {
+  if (system("command -v clang-format-14 >/dev/null") != 0)
+    GTEST_SKIP() << "clang-format-14 is missing";
+  for (const char* name : {"PriceScore", "GPUX", "FreeLicencesOfTenants"}) {
+    const std::string into = absl::StrCat(::testing::TempDir(), "formatted-plugin-", getpid());
+    ASSERT_TRUE(CopyTemplate("sdk/templates/cpp", NamesOf(name), into).ok());
+    EXPECT_EQ(
+        system(absl::StrCat("clang-format-14 --dry-run -Werror ", into, "/*.cc ", into, "/*.h")
+                   .c_str()),
+        0)
+        << name;
+    fs::remove_all(into);
+    ASSERT_TRUE(CopyTemplate("sdk/templates/python", NamesOf(name), into).ok());
+    for (const auto& entry : fs::directory_iterator(into)) {
+      if (entry.path().extension() != ".py") continue;
+      for (absl::string_view line : absl::StrSplit(Read(entry.path()), '\n'))
+        EXPECT_LE(line.size(), 100u) << line;
+    }
+    fs::remove_all(into);
+  }
 }
 
 TEST(NewPluginTest, WritesTheTemplatesWithoutOverwriting) {

@@ -142,7 +142,7 @@ func TestTheGuide(t *testing.T) {
 			if took > guideBudget {
 				t.Errorf("limit: %v", guideBudget)
 			}
-			// The first pod is placed by the original plugin, the second by the changed one.
+			// The original plugin places the first pod on the last node, the changed one places the second elsewhere.
 			nodes := map[string]string{}
 			for _, name := range []string{"first", "second"} {
 				pod, err := client.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
@@ -152,7 +152,7 @@ func TestTheGuide(t *testing.T) {
 				nodes[name] = pod.Spec.NodeName
 			}
 			if nodes["first"] != "node-00002" || nodes["second"] == "node-00002" || nodes["second"] == "" {
-				t.Errorf("pods went to %v; want the first on the cheap node-00002 and the second on another node\n%s", nodes, said)
+				t.Errorf("pods went to %v; want the first on node-00002 and the second on another node\n%s", nodes, said)
 			}
 			select {
 			case <-outboard.Shim.Exited():

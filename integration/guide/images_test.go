@@ -15,17 +15,18 @@ const (
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
-  plugins: {multiPoint: {enabled: [{name: PriceScore, weight: 100}]}}
+  plugins: {multiPoint: {enabled: [{name: NodeScore, weight: 100}]}}
 `
+	// One node is the better one for both templates.
 	imageNode = `apiVersion: v1
 kind: Node
-metadata: {name: %s, labels: {price-score/price: "%s"}}
+metadata: {name: %s, labels: {node-score/price: "%s"}, annotations: {node-score/datasets: "%s"}}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
 ---
 `
 	imagePod = `apiVersion: v1
 kind: Pod
-metadata: {name: p, namespace: default}
+metadata: {name: p, namespace: default, annotations: {node-score/dataset: laion}}
 spec: {containers: [{name: main, image: app}]}
 `
 )
@@ -66,19 +67,19 @@ func TestTheImages(t *testing.T) {
 	t.Cleanup(func() { _ = builtin.Process.Kill(); _ = builtin.Wait() })
 	files := t.TempDir()
 	write(t, filepath.Join(files, "config.yaml"), imageConfig)
-	write(t, filepath.Join(files, "cluster.yaml"), fmt.Sprintf(imageNode, "dear", "3")+fmt.Sprintf(imageNode, "cheap", "1"))
+	write(t, filepath.Join(files, "cluster.yaml"), fmt.Sprintf(imageNode, "worse", "3", "imagenet")+fmt.Sprintf(imageNode, "better", "1", "laion"))
 	write(t, filepath.Join(files, "pods.yaml"), imagePod)
 
-	for language, host := range map[string]string{"cpp": "main", "python": "price-score"} {
+	for language, host := range map[string]string{"cpp": "main", "python": "node-score"} {
 		t.Run(language, func(t *testing.T) {
-			a := &author{T: t, bin: a.bin, source: filepath.Join(t.TempDir(), "price_score")}
-			a.must(outboard, "new", "plugin", "PriceScore", "--language", language, "--dir", a.source)
+			a := &author{T: t, bin: a.bin, source: filepath.Join(t.TempDir(), "node_score")}
+			a.must(outboard, "new", "plugin", "NodeScore", "--language", language, "--dir", a.source)
 			a.must("cp", packaged(t)+".tar.gz", a.source)
 			began := time.Now()
-			a.must("docker", "build", "--network=host", "--tag", "price-score-"+language, a.source)
+			a.must("docker", "build", "--network=host", "--tag", "node-score-"+language, a.source)
 			t.Logf("docker build: %.0f s", time.Since(began).Seconds())
 			id := strings.TrimSpace(a.must("docker", "run", "--detach", "--network=none", "--read-only", "--tmpfs", "/tmp", "--cap-drop=ALL",
-				"--volume", sockets+":/run/outboard/hosts", "price-score-"+language))
+				"--volume", sockets+":/run/outboard/hosts", "node-score-"+language))
 			t.Cleanup(func() { _ = exec.Command("docker", "rm", "--force", id).Run() })
 			socket := ""
 			for until := time.Now().Add(patience); socket == "" && time.Now().Before(until); {
@@ -98,7 +99,7 @@ func TestTheImages(t *testing.T) {
 			}
 			out := a.must(outboard, append([]string{"simulate", "--cluster", filepath.Join(files, "cluster.yaml"), "--pods", filepath.Join(files, "pods.yaml"),
 				"--config", filepath.Join(files, "config.yaml"), "-o", "json"}, hosts...)...)
-			if !strings.Contains(out, `"node":"cheap"`) || !strings.Contains(out, `"PriceScore":`) {
+			if !strings.Contains(out, `"node":"better"`) || !strings.Contains(out, `"NodeScore":`) {
 				t.Errorf("the image's plugin has not decided:\n%s\n%s", out, a.must("docker", "logs", id))
 			}
 		})

@@ -26,11 +26,9 @@ std::optional<int64_t> ReadPrice(absl::string_view text) {
   return std::llround(price * 1000);
 }
 
-class ExamplePlugin : public sdk::Plugin,
-                      public sdk::NodeFilterPlugin,
-                      public sdk::NodeScorePlugin {
+class PricePlugin : public sdk::Plugin, public sdk::NodeFilterPlugin, public sdk::NodeScorePlugin {
  public:
-  ExamplePlugin(std::string label, std::optional<int64_t> max_price)
+  PricePlugin(std::string label, std::optional<int64_t> max_price)
       : label_(std::move(label)), max_price_(max_price) {}
 
   sdk::Verdict FilterNode(const sdk::Attempt& attempt, const sdk::NodeView& node) const override {
@@ -67,7 +65,7 @@ class ExamplePlugin : public sdk::Plugin,
   const std::optional<int64_t> max_price_;
   // Unresolvable: evicting pods does not change a node's price, so preemption cannot help.
   const sdk::Verdict no_price_ =
-      sdk::Verdict::Unresolvable("the pod's annotation example-plugin/max-price is not a price");
+      sdk::Verdict::Unresolvable("the pod's annotation max-price is not a price");
   const sdk::Verdict unknown_ = sdk::Verdict::Unresolvable("node(s) had no price");
   const sdk::Verdict too_dear_ = sdk::Verdict::Unresolvable("node(s) cost too much");
 };
@@ -84,7 +82,7 @@ absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& co
     max_price = std::llround(value * 1000);
   }
   // A reported problem rejects the configuration, and so does an unknown field.
-  return std::make_unique<ExamplePlugin>(label, max_price);
+  return std::make_unique<PricePlugin>(label, max_price);
 }
 
 }  // namespace

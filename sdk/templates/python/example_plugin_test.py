@@ -3,15 +3,15 @@
 import types
 import unittest
 
-from example_plugin import ExamplePlugin
+from example_plugin import DATASET, DATASETS, ExamplePlugin
 
 
-def node(**labels):
-    return types.SimpleNamespace(labels={key.replace("_", "/", 1): value for key, value in labels.items()})
+def node(datasets=None):
+    return types.SimpleNamespace(annotations={} if datasets is None else {DATASETS: datasets})
 
 
-def pod(**annotations):
-    return types.SimpleNamespace(annotations={f"example-plugin/{key.replace('_', '-')}": value for key, value in annotations.items()})
+def pod(dataset=None):
+    return types.SimpleNamespace(annotations={} if dataset is None else {DATASET: dataset})
 
 
 def configured(**args):
@@ -21,23 +21,27 @@ def configured(**args):
 
 
 class ExamplePluginTest(unittest.TestCase):
-    def test_limits(self):
-        plugin = configured(label="price", maxPrice=1.5)
-        self.assertIsNone(plugin.filter(pod(), node(price="1.5")))
-        self.assertEqual(plugin.filter(pod(), node(price="2")).reason, "node(s) cost too much")
-        self.assertEqual(plugin.filter(pod(max_price="1"), node(price="1.2")).reason, "node(s) cost too much")
-        self.assertEqual(plugin.filter(pod(), node()).reason, "node(s) had no price")
-        self.assertIn("is not a price", plugin.filter(pod(max_price="a lot"), node(price="1")).reason)
+    def test_scores(self):
+        plugin = configured()
+        self.assertEqual(plugin.score(pod("a"), node("b, a")), 100)
+        for other in (node("b"), node("ab"), node(""), node()):
+            self.assertEqual(plugin.score(pod("a"), other), 0)
+        self.assertEqual(plugin.score(pod(), node("a")), 0)
+        self.assertEqual(plugin.score(pod(""), node("a,,b")), 0)
 
-    def test_no_limit(self):
-        self.assertIsNone(configured().filter(pod(), node()))
+    def test_required(self):
+        plugin = configured(required=True)
+        self.assertIsNone(plugin.filter(pod("a"), node("a,b")))
+        self.assertIsNone(plugin.filter(pod(), node()))
+        self.assertEqual(
+            plugin.filter(pod("a"), node("b")).reason, "node(s) did not have the pod's dataset"
+        )
 
-    def test_cheap_nodes_are_better(self):
-        plugin = configured(label="price")
-        self.assertGreater(plugin.score(pod(), node(price="0.5")), plugin.score(pod(), node(price="2")))
+    def test_not_required(self):
+        self.assertIsNone(configured().filter(pod("a"), node()))
 
     def test_arguments(self):
-        for args in ({"prize": 1}, {"maxPrice": 0}, {"maxPrice": "1"}, {"label": ""}):
+        for args in ({"require": True}, {"required": 1}, {"required": "yes"}):
             with self.assertRaises(ValueError):
                 configured(**args)
 
