@@ -77,7 +77,7 @@ type ControlPlane struct {
 }
 
 // startTimeout is the time for a program to become ready; long, because the machine may be busy.
-const startTimeout = 90 * time.Second
+const startTimeout = 3 * time.Minute
 
 // Start runs a control plane and returns when it is ready. The caller must Stop it.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {

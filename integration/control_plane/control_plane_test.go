@@ -20,6 +20,7 @@ import (
 // TestStartAndStop: the real kube-scheduler binds a pod on a control plane, rights are enforced, and Stop leaves
 // nothing behind.
 func TestStartAndStop(t *testing.T) {
+	t.Parallel()
 	c, err := controlplane.Start(t.Context(), controlplane.Options{Progress: t.Logf})
 	if err != nil {
 		t.Fatal(err)
@@ -104,6 +105,7 @@ func assertNoProcessIn(t *testing.T, dir string) {
 
 // TestStartReportsWhy: the error names the program that cannot start and contains its output.
 func TestStartReportsWhy(t *testing.T) {
+	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{})
 	_, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{Text: "profiles: [{schedulerNme: x}]"})
 	if err == nil || !strings.Contains(err.Error(), "schedulerNme") {

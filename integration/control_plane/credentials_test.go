@@ -212,6 +212,7 @@ func (r *rotation) running() {
 // In a cluster: the token's file is replaced as by a kubelet. The old token is invalid at once, because the object
 // that it is bound to is deleted.
 func TestTokenIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
 	r := newRotation(t)
 	directory := filepath.Join(r.Dir, "serviceaccount")
 	if err := os.Mkdir(directory, 0o700); err != nil {
@@ -256,6 +257,7 @@ func TestTokenIsReplacedUnderLoad(t *testing.T) {
 // the API server's certificate is replaced, too: first the shim trusts both authorities, then the API server uses a
 // certificate of the new one, then the shim trusts only the new one.
 func TestCertificateIsReplacedUnderLoad(t *testing.T) {
+	t.Parallel()
 	r := newRotation(t)
 	file := func(name string) string { return filepath.Join(r.Dir, "rotation-"+name) }
 	renew := func(i int) {

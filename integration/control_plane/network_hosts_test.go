@@ -20,6 +20,7 @@ import (
 // A host on the network accepts only mutual TLS, is replaced by a change of its address, and keeps serving when all
 // certificates are replaced while it runs.
 func TestHostsOnTheNetwork(t *testing.T) {
+	t.Parallel()
 	directory, err := OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)

@@ -53,6 +53,7 @@ type cluster struct {
 }
 
 func TestOutboardBesideKubeScheduler(t *testing.T) {
+	t.Parallel()
 	if _, err := controlplane.OutboardDirectory(); err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 // Containers may share the folder of sockets; a probe checks the host of its own container. A PID namespace stands
 // for a container.
 func TestAProbeIsAboutItsOwnContainersHost(t *testing.T) {
+	t.Parallel()
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)

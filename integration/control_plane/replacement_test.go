@@ -18,6 +18,7 @@ import (
 
 // A user replaces the plugin host, and goes back, with the commands of the README, while pods are scheduled.
 func TestReplacingThePluginHost(t *testing.T) {
+	t.Parallel()
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)
@@ -128,6 +129,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 // Two hosts share the profile, and each is replaced: its verdicts are compared, point by point, while pods are
 // scheduled.
 func TestReplacingHostsThatShareAProfile(t *testing.T) {
+	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {

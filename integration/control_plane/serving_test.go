@@ -161,6 +161,7 @@ func (p *pages) wants(path, token string, status int, part string, certificates 
 
 // Pages need authorization by the API server; health does not.
 func TestSecureServing(t *testing.T) {
+	t.Parallel()
 	p := servePages(t)
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		p.wants(path, "", http.StatusOK, "ok")

@@ -61,6 +61,7 @@ pluginConfig:
 // Every right of the shipped roles is used, and no request of the shim is denied, by the API server's audit log. The
 // server streams no initial events, so the informers list, too.
 func TestGrantedRightsAreUsed(t *testing.T) {
+	t.Parallel()
 	bin, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)

@@ -124,8 +124,10 @@ func (c *cluster) bring(all []*unstructured.Unstructured) {
 // The API server accepts the objects of kustomize and the chart, and enforces the restricted Pod Security Standard:
 // the controllers can create their pods.
 func TestTheAPIServerTakesIt(t *testing.T) {
+	t.Parallel()
 	for _, i := range installations(t) {
 		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
 			c := newCluster(t)
 			if i.name == "ai-scheduler" {
 				if err := c.ApplyCustomResources(t.Context()); err != nil {
@@ -235,12 +237,14 @@ func (c *cluster) credentials() {
 // The shim schedules and preempts with the shipped ServiceAccount and configuration, and none of its requests is
 // denied.
 func TestTheShippedRolesSuffice(t *testing.T) {
+	t.Parallel()
 	bin, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, scheduler := range map[string]string{"sidecar": "outboard-scheduler", "ai-scheduler": "ai-scheduler"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			c := newCluster(t)
 			if name == "ai-scheduler" {
 				if err := c.ApplyCustomResources(t.Context()); err != nil {

@@ -38,6 +38,7 @@ const (
 // writes whose answers it did not see. Still no device is allocated twice, no claim is lost, no claim stays reserved
 // for a deleted pod, and at the end every device can be allocated.
 func TestProcessesAreKilledUnderClaims(t *testing.T) {
+	t.Parallel()
 	if controlplane.IsOlder() {
 		t.Skip("not all older API servers serve resource.k8s.io/v1")
 	}

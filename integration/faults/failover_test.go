@@ -252,6 +252,7 @@ func TestHandover(t *testing.T) {
 // A standby whose host is absent does not acquire the lease for a while: pods wait for its host without a failed
 // attempt, and a third replica could take over meanwhile.
 func TestTheLeaseWaitsForAHost(t *testing.T) {
+	t.Parallel()
 	r := startReplicas(t)
 	leader := r.bindingLeader()
 	standby := "replica-a"
@@ -284,6 +285,7 @@ func TestTheLeaseWaitsForAHost(t *testing.T) {
 // A leader whose host stays absent releases the lease to the replica with a host, and exits, so that it restarts as
 // the standby.
 func TestALeaderWithoutAHostHandsOver(t *testing.T) {
+	t.Parallel()
 	r := startReplicas(t)
 	leader := r.bindingLeader()
 	replica := r.replicas[leader]
@@ -305,6 +307,7 @@ func TestALeaderWithoutAHostHandsOver(t *testing.T) {
 
 // The leader's pod dies: the standby waits for the lease to expire, but not longer.
 func TestTakeoverFromTheDead(t *testing.T) {
+	t.Parallel()
 	r := startReplicas(t)
 	var took []time.Duration
 	for range *kills {
@@ -327,6 +330,7 @@ func TestTakeoverFromTheDead(t *testing.T) {
 // The leader is stopped with a burst of binds in flight, and continues when its lease may have expired: 1 to 30 s
 // later, mostly around the renew deadline (10 s) and the lease's end (15 s). It must not make its pending binds.
 func TestLeaderIsStopped(t *testing.T) {
+	t.Parallel()
 	r := startReplicas(t)
 	var took []time.Duration
 	kept := 0

@@ -35,6 +35,7 @@ const (
 )
 
 func TestHostIsKilled(t *testing.T) {
+	t.Parallel()
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
 	}
@@ -46,6 +47,7 @@ func TestHostIsKilled(t *testing.T) {
 
 // One of a profile's two hosts dies; the first must sync all pods again, and the other one must still have them.
 func TestOneOfTwoHostsIsKilled(t *testing.T) {
+	t.Parallel()
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
 	}
@@ -69,6 +71,7 @@ func checkHost(t *testing.T, shim *controlplane.Process, report *checker.Report)
 }
 
 func TestShimIsKilled(t *testing.T) {
+	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{})
 	if *against == "kube-scheduler" {
 		k, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{LeaderElect: true})

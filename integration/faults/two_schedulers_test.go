@@ -36,6 +36,7 @@ const (
 // through its watch. So a bind may overcommit a node if it cannot have seen the other's bind; if it has, or should
 // have, it must not.
 func TestTwoSchedulersShareNodes(t *testing.T) {
+	t.Parallel()
 	_, overcommits := shareNodes(t, controlplane.ForTest(t, controlplane.Options{Audit: true}), "")
 	if len(overcommits) == 0 {
 		return
@@ -59,6 +60,7 @@ func TestTwoSchedulersShareNodes(t *testing.T) {
 // The same, but the API server asks Outboard before it applies a bind of kube-scheduler: no bind of either
 // overcommits a node.
 func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
+	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
 	address := admitBindings(t, c)
 	shim := fmt.Sprintf("extender: {address: %q, profile: %s, admitsBindings: true, tls: {certFile: %q, keyFile: %q}}",

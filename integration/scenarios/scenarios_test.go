@@ -22,21 +22,32 @@ var (
 // TestScenarios plays every scenario with kube-scheduler and with Outboard, each on its own control plane, at the
 // same time. Every difference is a failure. kube-scheduler and its API server are always of the pinned release:
 // Outboard must give the same results on an older API server, too.
-// Outboard says what that one says.
 func TestScenarios(t *testing.T) {
 	scenarios, err := Load()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var stages [2]*Stage
-	for i, scheduler := range []string{"kube-scheduler", *against} {
-		stages[i] = startStage(t, scheduler)
+	if *against == "outboard" {
+		if _, err := controlplane.OutboardDirectory(); err != nil {
+			t.Fatal(err)
+		}
 	}
+	// Scenarios mostly wait, so some are played beside each other, on other control planes.
+	pairs := controlplane.NewPool(2, func() (stages [2]*Stage, err error) {
+		for i, scheduler := range []string{"kube-scheduler", *against} {
+			if stages[i], err = startStage(t, scheduler); err != nil {
+				return stages, err
+			}
+		}
+		return stages, nil
+	})
 	for _, scenario := range scenarios {
 		t.Run(scenario.Name, func(t *testing.T) {
+			t.Parallel()
 			if scenario.Needs != "" && *against == "outboard" {
 				t.Skipf("needs %s, not served yet", scenario.Needs)
 			}
+			stages := pairs.Lend(t)
 			var transcripts [2][]string
 			var group sync.WaitGroup
 			for i, stage := range stages {
@@ -64,30 +75,24 @@ func TestScenarios(t *testing.T) {
 	}
 }
 
-func startStage(t *testing.T, scheduler string) *Stage {
-	t.Helper()
-	if scheduler == "outboard" {
-		if _, err := controlplane.OutboardDirectory(); err != nil {
-			t.Fatal(err)
-		}
-	}
+// startStage starts a control plane that ends with the test, and a scheduler.
+func startStage(t *testing.T, scheduler string) (*Stage, error) {
 	text, err := Configuration()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	config := controlplane.SchedulerConfig{Text: text}
-	c := controlplane.ForTest(t, controlplane.Options{Pinned: scheduler == "kube-scheduler"})
+	c, err := controlplane.StartForTest(t, controlplane.Options{Pinned: scheduler == "kube-scheduler"})
+	if err != nil {
+		return nil, err
+	}
 	if scheduler == "outboard" {
 		_, err = c.StartOutboard(t.Context(), controlplane.OutboardOptions{Config: config})
 	} else {
 		_, err = c.StartKubeScheduler(t.Context(), config)
 	}
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	stage, err := NewStage(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return stage
+	return NewStage(t.Context(), c)
 }

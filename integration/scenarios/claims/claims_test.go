@@ -17,6 +17,7 @@ import (
 )
 
 func TestClaims(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, controlplane.OutboardOptions{Claims: true})
 	for _, story := range []struct {
 		name string
@@ -308,6 +309,7 @@ func nothingIsDenied(t *testing.T, c *cluster) {
 // Without a serving host pods with claims wait, with a message; other pods are scheduled. They are bound when the
 // host starts, and after it has restarted.
 func TestTheHostForClaimsIsUnavailable(t *testing.T) {
+	t.Parallel()
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
 	}
@@ -345,6 +347,7 @@ func TestTheHostForClaimsIsUnavailable(t *testing.T) {
 // TestAFrozenHostForClaimsDelaysOnlyItsPods: a connected host that does not answer costs pods without claims almost
 // nothing.
 func TestAFrozenHostForClaimsDelaysOnlyItsPods(t *testing.T) {
+	t.Parallel()
 	if *against != "outboard" {
 		t.Skip("kube-scheduler has no hosts")
 	}

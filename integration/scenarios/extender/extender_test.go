@@ -313,6 +313,7 @@ func (c cluster) checkExample(t *testing.T, url string, pod *corev1.Pod, byName 
 
 // TestGPUModels runs the example in both forms: training-pod-1 goes to node-1.
 func TestGPUModels(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
 	c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
@@ -341,6 +342,7 @@ func TestGPUModels(t *testing.T) {
 
 // TestExtenderAway: without the extender kube-scheduler schedules, or not, depending on `ignorable`.
 func TestExtenderAway(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
 	for _, ignorable := range []bool{false, true} {
@@ -380,6 +382,7 @@ func TestExtenderAway(t *testing.T) {
 
 // TestBadRequests: bodies that no kube-scheduler sends are rejected, and good ones are answered afterwards.
 func TestBadRequests(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
 	c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})

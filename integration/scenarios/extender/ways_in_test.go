@@ -105,6 +105,7 @@ func (a *authority) shown(t *testing.T, address string) int64 {
 // TestTLS: kube-scheduler and the extender authenticate each other by certificates, and the extender's is replaced
 // while they communicate.
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	address := controlplane.FreeAddress(t)
 	a := newAuthority(t)
@@ -140,6 +141,7 @@ func TestTLS(t *testing.T) {
 
 // TestBind: only the extender that holds the lease binds pods; all answer filter requests.
 func TestBind(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	leader, follower := controlplane.FreeAddress(t), controlplane.FreeAddress(t)
 	c.startShim(t, "", leader, nil, controlplane.SchedulerConfig{LeaderElect: true})
@@ -176,8 +178,10 @@ func TestBind(t *testing.T) {
 
 // TestPreempt: kube-scheduler evicts where the extender agrees, not where its own order would.
 func TestPreempt(t *testing.T) {
+	t.Parallel()
 	for _, byName := range []bool{true, false} {
 		t.Run(fmt.Sprintf("nodeCacheCapable=%t", byName), func(t *testing.T) {
+			t.Parallel()
 			c := newCluster(t)
 			address := controlplane.FreeAddress(t)
 			c.startShim(t, "", address, nil, controlplane.SchedulerConfig{})
@@ -212,6 +216,7 @@ func TestPreempt(t *testing.T) {
 
 // TestManagedResources: pods without the managed resources of the example bypass the extender.
 func TestManagedResources(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t)
 	// No extender runs: pods that need it wait.
 	c.startKubeScheduler(t, func(extender map[string]any) { extender["urlPrefix"] = "http://" + controlplane.FreeAddress(t) })

@@ -187,6 +187,7 @@ func (c *statusCluster) awaitBound(members []string) {
 // TestPodGroupStatus: groups wait with a reason in their status, and start when there is room, also in their status,
 // although their host is killed and others write there.
 func TestPodGroupStatus(t *testing.T) {
+	t.Parallel()
 	if _, err := controlplane.OutboardDirectory(); err != nil {
 		t.Fatal(err)
 	}

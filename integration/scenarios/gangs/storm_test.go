@@ -100,6 +100,7 @@ type storm struct {
 }
 
 func TestGangStorm(t *testing.T) {
+	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {

@@ -27,6 +27,7 @@ profiles:
 // reaches the shim's queue from the host's clock: not earlier, and not only with the queue's flush minutes later. A
 // pod whose annotation is removed waits no longer.
 func TestAPodThatWaitsForCheapHoursGoesAtItsLatestStart(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()

@@ -68,6 +68,7 @@ func configuration(t *testing.T, path string) (scheduler, shim string) {
 // TestExamplesGoWhereTheySay applies deploy/examples: the shim and the host load the configurations, the nodes are
 // created, and the pods of each workload are created one after the other on the empty cluster.
 func TestExamplesGoWhereTheySay(t *testing.T) {
+	t.Parallel()
 	workloads, err := filepath.Glob(examples + "/workloads/*.yaml")
 	if err != nil || len(workloads) == 0 {
 		t.Fatalf("no workloads (%v)", err)

@@ -3,6 +3,7 @@ package plugins_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -241,6 +242,7 @@ func (c *loadCase) warnings() int {
 // TestGPULoadWithPrometheus: GPULoad reads a real Prometheus, which scrapes exporters with DCGM's metrics. Pods go to
 // idle GPUs; Prometheus hangs, stops, and restarts; a GPU fails, and is repaired.
 func TestGPULoadWithPrometheus(t *testing.T) {
+	t.Parallel()
 	program := prometheusProgram(t)
 	e := &exporter{use: map[string]float64{"one": 0.9, "two": 0.1, "stranger": 0}, xid: map[string]int{"stranger": 79}}
 	e.Server = httptest.NewServer(e)
@@ -282,13 +284,17 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	log, err := os.ReadFile(outboard.Host.LogPath)
-	if err != nil {
+	var found [][]byte
+	soon, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := outboard.Host.WaitUntil(soon, "does not log the address of its metrics", func(context.Context) error {
+		log, err := os.ReadFile(outboard.Host.LogPath)
+		if found = regexp.MustCompile(`metrics at (http://\S+)`).FindSubmatch(log); found == nil && err == nil {
+			err = errors.New("no such line")
+		}
+		return err
+	}); err != nil {
 		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`metrics at (http://\S+)`).FindSubmatch(log)
-	if found == nil {
-		t.Fatalf("the host does not log the address of its metrics:\n%s", log)
 	}
 	c := &loadCase{T: t, client: client, exporter: e, outboard: outboard, metricsURL: string(found[1]), prometheus: address}
 	for _, name := range []string{"one", "two"} {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -145,25 +144,31 @@ func clear(ctx context.Context, client kubernetes.Interface) error {
 }
 
 func TestReadmesKeepTheirPromises(t *testing.T) {
+	t.Parallel()
 	readmes, err := filepath.Glob("../../../plugins/*/README.md")
 	if err != nil || len(readmes) == 0 {
 		t.Fatalf("no READMEs (%v)", err)
 	}
-	var c *controlplane.ControlPlane
+	clusters := controlplane.NewPool(2, func() (*controlplane.ControlPlane, error) {
+		c, err := controlplane.StartForTest(t, controlplane.Options{})
+		if err == nil {
+			err = c.ApplyCustomResources(t.Context())
+		}
+		return c, err
+	})
+	found := 0
 	for _, path := range readmes {
 		p := readPromise(t, path)
 		if p == nil {
 			continue
 		}
-		if c == nil {
-			c = controlplane.ForTest(t, controlplane.Options{})
-			if err := c.ApplyCustomResources(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-		}
-		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) { keep(t, c, p) })
+		found++
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			t.Parallel()
+			keep(t, clusters.Lend(t), p)
+		})
 	}
-	if c == nil {
+	if found == 0 {
 		t.Fatal("found no README with a manifest and a table")
 	}
 }
@@ -179,12 +184,18 @@ func keep(t *testing.T, c *controlplane.ControlPlane, p *promise) {
 		t.Fatal(err)
 	}
 	defer outboard.Stop()
+	var classes []string
 	defer func() {
 		if err := clear(context.WithoutCancel(ctx), client); err != nil {
 			t.Error(err)
 		}
 		if err := c.ClearCustomResources(context.WithoutCancel(ctx)); err != nil {
 			t.Error(err)
+		}
+		for _, name := range classes {
+			if err := client.SchedulingV1().PriorityClasses().Delete(context.WithoutCancel(ctx), name, metav1.DeleteOptions{}); err != nil {
+				t.Error(err)
+			}
 		}
 	}()
 	left := map[string]bool{}
@@ -196,8 +207,11 @@ func keep(t *testing.T, c *controlplane.ControlPlane, p *promise) {
 		if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Apply(ctx, manifest); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := c.Apply(ctx, manifest); err != nil {
 			t.Fatal(err)
+		}
+		if object.GetKind() == "PriorityClass" {
+			classes = append(classes, object.GetName())
 		}
 		promised, isPromised := p.places[object.GetName()]
 		if object.GetKind() != "Pod" || !isPromised {
