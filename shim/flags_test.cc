@@ -39,7 +39,7 @@ TEST(FlagsTest, ErrorsNameTheFlag) {
   };
   EXPECT_EQ(error({}), "--config FILE is required");
   EXPECT_EQ(error({"--config"}), "--config needs a value");
-  EXPECT_EQ(error({"--conf=x"}), "unknown flag --conf");
+  EXPECT_EQ(error({"--conf=x"}), "unknown flag --conf; did you mean --config?");
   EXPECT_EQ(error({"--config=c", "--v=11"}), "--v must be a number from 0 to 10, not \"11\"");
   EXPECT_EQ(error({"--config=c", "d"}), "unexpected argument \"d\"");
 }

@@ -1,4 +1,4 @@
-// Plugin hosts that a command asks about their plugins: running ones, or one that it starts.
+// Plugin hosts that a command asks about their plugins: running hosts, or a host that it starts.
 #ifndef OUTBOARD_CLI_CONFIG_ASKED_HOSTS_H_
 #define OUTBOARD_CLI_CONFIG_ASKED_HOSTS_H_
 

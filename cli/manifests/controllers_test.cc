@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-Manifests Read(const std::string& text) {
+Manifests ReadCluster(const std::string& text) {
   Manifests manifests = ReadManifests("f.yaml", text);
   EXPECT_THAT(manifests.errors, IsEmpty()) << text;
   return manifests;
@@ -27,7 +27,7 @@ int DisruptionsAllowed(const std::string& spec, const std::string& more = "") {
     absl::StrAppend(&text, "---\n{apiVersion: v1, kind: Pod, metadata: {name: ", name,
                     ", labels: {app: web}}, spec: {nodeName: n1, containers: [{name: c}]}}\n");
   }
-  const Manifests manifests = Read(text + more);
+  const Manifests manifests = ReadCluster(text + more);
   return manifests.objects[0]->object.pod_disruption_budget().disruptions_allowed();
 }
 
@@ -72,7 +72,7 @@ TEST(BudgetsTest, PodsThatAreNotHealthy) {
 }
 
 TEST(BudgetsTest, AStatusStays) {
-  const Manifests manifests = Read(
+  const Manifests manifests = ReadCluster(
       "{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {"
       "maxUnavailable: 1}, status: {disruptionsAllowed: 4}}\n");
   EXPECT_EQ(manifests.objects[0]->object.pod_disruption_budget().disruptions_allowed(), 4);
@@ -98,7 +98,7 @@ std::string Claim(const std::string& spec, const std::string& status = "") {
 
 // "VOLUME CLASS" of the claim, or its phase, if it is not bound.
 std::string BoundTo(const std::string& text) {
-  const Manifests manifests = Read(text);
+  const Manifests manifests = ReadCluster(text);
   const v1alpha1::PersistentVolumeClaim* claim = nullptr;
   const v1alpha1::PersistentVolume* volume = nullptr;
   for (const kube::ClusterObjectPtr& object : manifests.objects) {
@@ -123,7 +123,7 @@ TEST(ClaimsTest, WaitForTheirFirstConsumer) {
       Class("late", "}, provisioner: d.io, volumeBindingMode: WaitForFirstConsumer");
   const std::string volume = Volume("disk", "storageClassName: late, capacity: {storage: 9Gi}");
   EXPECT_EQ(BoundTo(late + volume + Claim(", storageClassName: late")), "Pending");
-  const Manifests manifests = Read(volume);
+  const Manifests manifests = ReadCluster(volume);
   EXPECT_EQ(manifests.objects[0]->object.persistent_volume().phase(), "Available");
 }
 

@@ -18,7 +18,7 @@ struct KnownKind {
     kRead,
     // Kept as JSON, for plugins that declare it.
     kForPlugins,
-    // Read for its selector; a controller creates pods from it, and nobody does here.
+    // Read for its selector; a controller creates pods from it; no controller runs here.
     kReadWorkload,
     // A controller creates pods from it, and nothing else of it concerns scheduling.
     kWorkload,

@@ -1,7 +1,7 @@
 // Priorities from classes, as the API server's admission plugin Priority computes them.
 //
 // What differs, because manifests also contain pods that a cluster has admitted, and pods for which
-// nobody wants to write a class: `spec.priority` alone is taken, also beside the name of a class
+// no class is written: `spec.priority` alone is taken, also beside the name of a class
 // that the manifests do not contain; and it is not compared with the class where the pod has a
 // resourceVersion.
 //

@@ -169,7 +169,7 @@ class Simulator {
     auto result = run({(*host)->address()});
     if (result.ok()) return result;
     if (absl::Status alive = (*host)->CheckAlive(); !alive.ok()) return alive;
-    // The address of a host that this command started says nothing to its user.
+    // The address of a host that this command started means little to its user.
     return absl::Status(
         result.status().code(),
         absl::StrReplaceAll(result.status().message(),
@@ -229,7 +229,8 @@ std::string EndText(const SimulationEnd& end) {
       names.resize(kNamesShown);
       names.push_back("…");
     }
-    absl::StrAppend(&text, "; still tried again, in vain: ", CountOf(end.restless.size(), "pod"),
+    absl::StrAppend(&text,
+                    "; still tried again, without success: ", CountOf(end.restless.size(), "pod"),
                     " (", absl::StrJoin(names, ", "), ")");
   }
   return absl::StrCat(text, "\n");
@@ -362,9 +363,8 @@ absl::StatusOr<int> Run(const CommandLine& line) {
   absl::StatusOr<std::vector<Setup>> setups = ReadSetups(line);
   if (!setups.ok()) return setups.status();
   std::vector<std::string> warnings;
-  absl::StatusOr<SimulationInput> scene =
-      ReadScene(
-          line.cluster_files, line.pod_files, CustomResourcesOf(*setups), line.strict, &warnings);
+  absl::StatusOr<SimulationInput> scene = ReadScene(
+      line.cluster_files, line.pod_files, CustomResourcesOf(*setups), line.strict, &warnings);
   absl::StatusOr<trace::Trace> jobs = trace::ReadTraces(
       line.trace_files, scene.ok() ? scene->priority_classes : manifests::PriorityClasses());
   if (jobs.ok()) warnings.insert(warnings.end(), jobs->warnings.begin(), jobs->warnings.end());

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/manifests/kinds.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "cli/manifests/kinds.h"
 #include "shim/config/testing/help_flags.h"
 
 namespace outboard::simulate {
@@ -131,7 +131,7 @@ TEST(SimulateCommandTest, ErrorsNameTheFlag) {
   EXPECT_EQ(ErrorOf({}), "--cluster FILE is required");
   EXPECT_EQ(ErrorOf({"--cluster"}), "--cluster needs a value");
   EXPECT_EQ(ErrorOf({"x"}), "unexpected argument \"x\"");
-  EXPECT_EQ(ErrorOf({"--clusters=x"}), "unknown flag --clusters");
+  EXPECT_EQ(ErrorOf({"--clusters=x"}), "unknown flag --clusters; did you mean --cluster?");
   EXPECT_EQ(ErrorOf({"--cluster=c"}), "--pods FILE or --trace FILE is required");
   EXPECT_EQ(ErrorOf({"--cluster=c", "--pods=p", "--trace=t"}),
             "--pods and --trace exclude each other");

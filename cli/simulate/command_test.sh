@@ -45,9 +45,9 @@ golden scheduler_name "${pods[@]}" --scheduler-name default-scheduler
 golden group_preempts "${group[@]}"
 golden until_settled "${group[@]}" --until-settled
 golden until_settled_json "${group[@]}" --until-settled -o json
-golden preempted --cluster chain.yaml --pods empty.yaml --until-settled
-golden preempted_json --cluster chain.yaml --pods empty.yaml --until-settled -o json
-golden preempted_explain --cluster chain.yaml --pods empty.yaml --until-settled --explain filler
+golden preempted --cluster chain.yaml --pods chain-pods.yaml --until-settled
+golden preempted_json --cluster chain.yaml --pods chain-pods.yaml --until-settled -o json
+golden preempted_explain --cluster chain.yaml --pods chain-pods.yaml --until-settled --explain filler
 golden explain "${pods[@]}" --explain web-1
 golden explain_namespaced "${pods[@]}" --explain research/large-0
 golden explain_skipped "${pods[@]}" --explain elsewhere

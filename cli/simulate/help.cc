@@ -33,9 +33,9 @@ Input:
   --cluster FILE...      Nodes, running pods (with spec.nodeName) and the other kinds below, in YAML
                          or JSON; lists and several documents are allowed. FILE may be a directory
                          (its *.yaml, *.yml and *.json) or - (standard input)
-  --pods FILE...         Pods to schedule; queued in this order, then by priority. FILE as for
-                         --cluster. Pods that have a node or have ended, or whose schedulerName no
-                         profile has, are skipped
+  --pods FILE...         Pods to schedule; queued in this order, then by priority. FILE as above.
+                         Pods that have a node or have ended, or whose schedulerName no profile has,
+                         are skipped
   --strict               Unknown fields in manifests are errors, not warnings
   --config FILE          KubeSchedulerConfiguration with profiles and plugin arguments (default:
                          kube-scheduler's defaults)
@@ -111,7 +111,7 @@ Fields:
                  error          a plugin or its host failed
                  preempted      with --until-settled: it had a node and was evicted
                  skipped        not for this scheduler to place; `message` says why
-  node           the node that it got; of a skipped pod the one that it has
+  node           the node that it got; of a skipped pod its node
   message        empty if it was scheduled, else why not, in kube-scheduler's words
   filter         the nodes that rejected it: {code, plugin, reasons}. code is Unschedulable,
                  UnschedulableAndUnresolvable, Pending or Error; an empty plugin: PreFilter excluded

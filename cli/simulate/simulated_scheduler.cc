@@ -78,7 +78,7 @@ SimulatedScheduler::~SimulatedScheduler() = default;
 absl::Status SimulatedScheduler::Open(const SimulationInput& scene,
                                       const std::vector<std::string>& addresses, absl::Time now) {
   auto our_hosts = std::make_shared<config::Config>(config_);
-  // No host will come later: one that lacks is an error at once.
+  // No host will come later: a missing host is an error at once.
   our_hosts->shim.socket_directory.clear();
   our_hosts->shim.hosts.assign(addresses.size(), config::HostSpec());
   for (size_t i = 0; i < addresses.size(); ++i) {

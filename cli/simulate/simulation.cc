@@ -16,7 +16,7 @@ namespace outboard::simulate {
 namespace {
 
 // Takes the objects that belong to a custom resource of the configuration. Counts the others, which
-// nobody reads.
+// are not read.
 absl::Status TakeCustomObjects(const std::vector<manifests::OtherObject>& others,
                                const std::vector<config::CustomResourceRule>& custom_resources,
                                SimulationInput* scene, std::vector<std::string>* warnings) {

@@ -56,7 +56,7 @@ struct SimulationOptions {
 struct SimulationEnd {
   size_t attempts = 0;
   absl::Duration time = absl::ZeroDuration();  // virtual, since it began
-  // Pods that are still tried again, in vain so far.
+  // Pods that are still tried again, without success so far.
   std::vector<std::string> restless;
   bool gave_up = false;  // it had not settled after too many attempts
 };

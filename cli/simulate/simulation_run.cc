@@ -87,9 +87,9 @@ class SimulationRun {
   }
 
   // The hosts' clock begins with the machine's, because plugins may use the time of day.
-  absl::Status HearHosts() {
-    if (absl::Status heard = stage_.HearHosts(hosts_begin_ + (now_ - begin_)); !heard.ok())
-      return heard;
+  absl::Status PollHosts() {
+    if (absl::Status polled = stage_.PollHosts(hosts_begin_ + (now_ - begin_)); !polled.ok())
+      return polled;
     scheduler().Tick(now_);
     stage_.world().CarryOut(&scheduler(), now_);
     return absl::OkStatus();
@@ -110,13 +110,13 @@ class SimulationRun {
     // Hosts must have the complete snapshot before they can order anything.
     if (writes_objects_) {
       scheduler().Tick(now_);
-      if (absl::Status heard = HearHosts(); !heard.ok()) return heard;
+      if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
     }
     while (!stage_.host_lost()) {
       const bool worked = Step();
       // Executes the writes of an attempt before the next one.
       if (worked && writes_objects_) {
-        if (absl::Status heard = HearHosts(); !heard.ok()) return heard;
+        if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
       }
       if (worked) continue;
       // Only waits at Permit and for volumes are left; virtual time jumps to the end of the next
@@ -132,7 +132,7 @@ class SimulationRun {
     const size_t max_attempts = kMaxAttemptsPerPod * (scene_.pending.size() + 1);
     while (!stage_.host_lost()) {
       // Until the hosts have judged all events, it is not known which pods these help.
-      if (absl::Status heard = HearHosts(); !heard.ok()) return heard;
+      if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
       bool worked = false;
       // After two failed attempts at one pod at one instant, time passes: otherwise two pods could
       // retry each other for ever.
@@ -140,7 +140,7 @@ class SimulationRun {
       while (!tried_again_ && !stage_.host_lost() && Step()) {
         worked = true;
         if (!writes_objects_) continue;
-        if (absl::Status heard = HearHosts(); !heard.ok()) return heard;
+        if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
       }
       if (reporter_.all_attempts() > max_attempts) {
         end_.gave_up = true;

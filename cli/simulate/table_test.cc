@@ -38,21 +38,21 @@ TEST(TableTest, HasARowForEachPodAndASummary) {
   preempting.reasons = {{"Insufficient cpu", 1}};
   const std::vector<AttemptReport> reports = {
       Report("default/web", kScheduled, "n1", ""), preempting,
-      Report("default/a", kError, "", "plugin host \"x\" gave no answer"),
+      Report("default/a", kError, "", "plugin host \"x\" did not answer"),
       Report("default/b", kUnschedulable, "", "waiting for scheduling gates: [x]"),
       Report("default/c", kSkipped, "n7", "has a node: spec.nodeName is n7")};
   EXPECT_EQ(ToTable(Rows(reports), {}),
             R"(POD           RESULT         NODE  WHY
 default/web   scheduled      n1    the only node
 default/high  preempting     n1    preempts default/low; no node of 1: 1 Insufficient cpu
-default/a     error          -     plugin host "x" gave no answer
+default/a     error          -     plugin host "x" did not answer
 default/b     unschedulable  -     waiting for scheduling gates: [x]
 default/c     skipped        n7    has a node: spec.nodeName is n7
 
 5 pods: 1 scheduled, 1 preempting (they evict 1 pod), 1 unschedulable, 1 error, 1 skipped
 
 Pods without a node, by reason (a pod can have several):
-     1  plugin host "x" gave no answer
+     1  plugin host "x" did not answer
      1  waiting for scheduling gates: [x]
 )");
   EXPECT_EQ(ToTable({}, {}), "POD  RESULT  NODE  WHY\n\n0 pods\n");

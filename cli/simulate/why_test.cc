@@ -107,8 +107,10 @@ TEST(WhyTest, SaysWhyPreemptionDoesNotHelp) {
             nodes + "; no pods that it could preempt");
   EXPECT_EQ(why("preemption: not eligible due to preemptionPolicy=Never."),
             nodes + "; may not preempt: preemptionPolicy Never");
-  EXPECT_EQ(why("preemption: no room for the group even without all pods of lower priority."),
-            nodes + "; preemption: no room for the group even without all pods of lower priority");
+  EXPECT_EQ(
+      why("preemption: the group does not fit even if all pods of lower priority are evicted."),
+      nodes +
+          "; preemption: the group does not fit even if all pods of lower priority are evicted");
   EXPECT_EQ(why("preemption: 0/5 nodes are available: 5 Too far away."),
             nodes + "; preemption: 0/5 nodes are available: 5 Too far away");
 }
@@ -142,7 +144,7 @@ TEST(WhyTest, ReadsCountedTexts) {
 TEST(WhyTest, JoinsTextsThatDifferOnlyInNumbers) {
   EXPECT_THAT(JoinLikeTexts({{1, "need 8GB, available 4GB"}, {2, "need 8GB, available 2.5GB"}}),
               ElementsAre(Pair(3, "need 8GB, available 2.5 to 4GB")));
-  // Parts of names are no numbers.
+  // Parts of names are not numbers.
   EXPECT_THAT(JoinLikeTexts({{1, "node-7 is away"},
                              {1, "node-8 is away"},
                              {1, "10.0.0.1 is away"},

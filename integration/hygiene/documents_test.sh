@@ -9,23 +9,21 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 script=$(mktemp)
 trap 'rm -f "$script"' EXIT
-for page in "${@:-README.md docs/*.md}"; do
-  # shellcheck disable=SC2086
-  for page in $page; do
-    awk -v page="$page" '
-      /^```sh$/ {
-        inside = 1
-        if (mark ~ /^<!-- tested by: (unit|component|go|cluster|guide|sanitizers) -->$/) run = 0
-        else if (mark == "<!-- tested -->") run = 1
-        else { print page ":" NR ": no test runs this block" > "/dev/stderr"; exit 1 }
-        next
-      }
-      /^```$/ { inside = 0; mark = ""; next }
-      inside { if (run && $0 !~ /^\.\/dev test/) { sub(/ +# .*$/, ""); print } next }
-      /^$/ { next }
-      { mark = $0 }' "$page" >"$script"
-    [[ -s $script ]] || continue
-    printf '%s\n' "--- $page"
-    (bash -euxo pipefail "$script" </dev/null) || { echo "$page: a command failed"; exit 1; }
-  done
+[[ $# -gt 0 ]] || set -- README.md docs/*.md
+for page in "$@"; do
+  awk -v page="$page" '
+    /^```sh$/ {
+      inside = 1
+      if (mark ~ /^<!-- tested by: (unit|component|go|cluster|guide|sanitizers) -->$/) run = 0
+      else if (mark == "<!-- tested -->") run = 1
+      else { print page ":" NR ": no test runs this block" > "/dev/stderr"; exit 1 }
+      next
+    }
+    /^```$/ { inside = 0; mark = ""; next }
+    inside { if (run && $0 !~ /^\.\/dev test/) { sub(/ +# .*$/, ""); print } next }
+    /^$/ { next }
+    { mark = $0 }' "$page" >"$script"
+  [[ -s $script ]] || continue
+  printf '%s\n' "--- $page"
+  (bash -euxo pipefail "$script" </dev/null) || { echo "$page: a command failed"; exit 1; }
 done

@@ -58,6 +58,7 @@ awk -v folder="$folder" '
     if (block ~ /kind: KubeSchedulerConfiguration/) printf "%s", block >(folder "/document-" ++count ".yaml")
   }
   inside { block = block $0 "\n" }' README.md docs/*.md deploy/README.md
+shopt -s nullglob
 for config in deploy/examples/{config,ai-scheduler,two-profiles,extender/outboard}.yaml sdk/templates/cpp/config.yaml "$folder"/document-*.yaml; do
   # ExamplePlugin is in none of our hosts.
   [[ $config == sdk/* ]] && flags=(--without-hosts) || flags=()

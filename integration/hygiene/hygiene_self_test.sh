@@ -110,14 +110,16 @@ in_docs shim docs/a.md
 # shellcheck disable=SC2016
 printf '```\n`shim/x`\n```\n' >>"$tree/docs/a.md"; accepts paths_in_docs 'a fenced block'
 
+# shellcheck disable=SC2016
 linked() { fresh; printf '# One\n\n[x](%s)\n\n## The second (and `last`) part\n' "$1" >"$tree/docs/a.md"; }
 linked b.md; expect links 'docs/a.md: links to b.md, which does not exist'
 linked ../shim/queue/README.md; accepts links 'a file'
 linked architecture.md#pods; expect links 'docs/a.md: links to architecture.md#pods, which has no such heading'
 linked '#the-second-and-last-part'; accepts links 'a heading of the same document'
 linked https://example.com/x; accepts links 'another site'
+fresh
 # shellcheck disable=SC2016
-fresh; printf '```\n[x](nowhere.md)\n```\n' >"$tree/docs/a.md"; accepts links 'a fenced block'
+printf '```\n[x](nowhere.md)\n```\n' >"$tree/docs/a.md"; accepts links 'a fenced block'
 
 fresh; printf '%0121d\n' 0 >"$tree/docs/a.md"; expect prose 'docs/a.md:1: more than 120 characters'
 fresh; printf '| %0121d |\n' 0 >"$tree/docs/a.md"; accepts prose 'a table'

@@ -58,7 +58,7 @@ for i in 0 1 2 3 4 5 6 7; do pod "worker-$i" 1 'job-name: train' 'outboard/min-r
 simulate > "$dir/out.json"
 expect "7 places: 8 pods are reported" 8 '"pod":"default/worker-'
 expect "7 places: none is placed" 0 '"result":"scheduled"'
-expect "7 places: all get the reason" 8 '"message":"0/2 nodes are available: gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0\. no new claims to deallocate, preemption: no room for the group even without all pods of lower priority\."'
+expect "7 places: all get the reason" 8 '"message":"0/2 nodes are available: gang ."train.": 7 of 8 members fit; 2 insufficient GPU: need 1, available 0\. no new claims to deallocate, preemption: the group does not fit even if all pods of lower priority are evicted\."'
 
 { node a 4 'gpu-memory-gb: "80"'; node b 4 'gpu-memory-gb: "80"'; } > "$dir/cluster.yaml"
 simulate > "$dir/out.json"

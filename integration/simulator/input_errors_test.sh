@@ -110,7 +110,7 @@ warned "an unknown field" \
   --cluster nodes.yaml --pods typo.yaml
 printf 'apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Secret, metadata: {name: a}}\n' >list.yaml
 printf -- '- {apiVersion: a.io/v1, kind: Job, metadata: {name: %s}}\n' a b >>list.yaml
-warned "objects that nobody reads" \
+warned "objects that are not read" \
   "warning: list.yaml: skipped, because scheduling does not read these kinds: Secret (1)
 warning: list.yaml:5:53: skipped, because customResources of the configuration do not name it: Job of a.io/v1 (2)" \
   --cluster nodes.yaml list.yaml --pods web.yaml

@@ -146,7 +146,7 @@ echo '{"job": "a", "arrival": 0, "cpu": "many"}' >"$dir/bad.jsonl"
 refuse "a bad quantity" "bad.jsonl:1: cpu: " --trace "$dir/bad.jsonl"
 echo '{"job": "a", "arrival": 0, "schedulerName": "unknown"}' >"$dir/bad.jsonl"
 refuse "an unknown scheduler" 'job default/a names scheduler "unknown"' --trace "$dir/bad.jsonl"
-refuse "a missing file" "nowhere.jsonl: cannot be read" --trace "$dir/nowhere.jsonl"
+refuse "a missing file" "nowhere.jsonl: No such file or directory" --trace "$dir/nowhere.jsonl"
 refuse "pods beside a trace" "--pods and --trace exclude each other" --trace "$dir/trace.jsonl" --pods "$dir/bad.jsonl"
 refuse "a window without a trace" "--until requires --trace" --pods "$dir/bad.jsonl" --until 5
 refuse "an invalid time" '--until must be a number of seconds, not "soon"' --trace "$dir/trace.jsonl" --until soon

@@ -40,7 +40,7 @@ func knownKinds(t *testing.T) map[string]kindUse {
 	return kinds
 }
 
-// notInManifests are types with metadata that nobody keeps in files: requests, answers and internal types.
+// notInManifests are types with metadata that are not kept in files: requests, answers and internal types.
 var notInManifests = regexp.MustCompile(`^(Binding|Eviction|Scale|TokenRequest|TokenReview|PodStatusResult|RangeAllocation|StorageVersion|.*AccessReview|.*SubjectReview|.*RulesReview)$`)
 
 // elsewhere are kinds of API servers whose types are in other modules.

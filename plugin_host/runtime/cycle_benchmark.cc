@@ -58,15 +58,15 @@ enum Affinity {
   kPreferTogetherInZone,  // Preferred.
 };
 
-v1alpha1::Pod AffinityPod(const std::string& name, int app, Affinity affinity) {
+v1alpha1::Pod AffinityPod(const std::string& name, int app, Affinity kind) {
   PodBuilder pod(name);
   pod.Requests({{"cpu", "100m"}, {"memory", "500Mi"}}).Label("app", absl::StrCat("app-", app));
-  if (affinity == kNothing) return pod;
+  if (kind == kNothing) return pod;
   v1alpha1::Affinity* affinity = pod.proto().mutable_affinity();
-  const bool together = affinity == kTogetherInZone || affinity == kPreferTogetherInZone;
+  const bool together = kind == kTogetherInZone || kind == kPreferTogetherInZone;
   auto* rules = together ? affinity->mutable_pod_affinity() : affinity->mutable_pod_anti_affinity();
   v1alpha1::PodAffinityTerm* term;
-  if (affinity == kTogetherInZone || affinity == kApartOnHosts) {
+  if (kind == kTogetherInZone || kind == kApartOnHosts) {
     term = rules->add_required_during_scheduling_ignored_during_execution();
   } else {
     auto* weighted = rules->add_preferred_during_scheduling_ignored_during_execution();

@@ -73,7 +73,6 @@ class Engine::Impl {
     builder->RegisterService(&post_filter_);
     builder->RegisterService(&pre_score_);
     builder->RegisterService(&score_);
-    builder->RegisterService(&sign_);
     builder->RegisterService(&reserve_);
     builder->RegisterService(&permit_);
     builder->RegisterService(&pre_bind_);

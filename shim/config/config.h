@@ -218,8 +218,7 @@ struct Config {
 
 // Reads `path`, at most 1 MiB.
 absl::StatusOr<Config> LoadConfigFile(const std::string& path);
-// The same, for programs that look for more problems: with INVALID_ARGUMENT `out` has what could be
-// read.
+// The same, to find more problems: with INVALID_ARGUMENT `out` has what could be read.
 absl::Status ReadConfigFile(const std::string& path, Config* out);
 // Parses `text`; `file` is only for messages. Empty text gives the defaults.
 absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);

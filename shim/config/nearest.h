@@ -9,8 +9,8 @@
 
 namespace outboard::config {
 
-// The candidate nearest to `name` if it is close enough to be a typo, or if it is the only one that
-// begins with `name`. Otherwise empty.
+// The candidate nearest to `name` if it is close enough to be a typo, or if it is the only
+// candidate that begins with `name`. Otherwise empty.
 std::string Nearest(absl::string_view name, const std::vector<std::string>& candidates);
 
 // "; did you mean NEAREST?", or empty.

@@ -130,7 +130,7 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
   EquivalenceCache cache_;
 };
 
-class EquivalenceCacheTest : public testing::Test, protected World {
+class EquivalenceCacheTest : public ::testing::Test, protected World {
  protected:
   EquivalenceCacheTest() : World(true) {}
 

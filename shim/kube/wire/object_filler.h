@@ -41,7 +41,7 @@ class ObjectFiller {
   using Result = std::optional<Fault>;
 
   Result Fail(absl::string_view message) const;
-  // Whether to go on: reports the fault if somebody listens.
+  // Whether to go on: reports the fault if there is a listener.
   bool Reported(const Result& fault) const;
   Result FailKind(absl::string_view wanted, const DocNode& got) const;
   Result FillMessage(const DocNode& node, google::protobuf::Message* out);
