@@ -126,6 +126,12 @@ void HostConnector::ScanDirectory() {
   for (const std::string& problem : problems) {
     if (logged_problems_.count(problem) == 0) LOG(WARNING) << "socketDirectory: " << problem;
   }
+  const bool is_empty = !directory.empty() && found.empty() && problems.empty();
+  if (is_empty && !reported_empty_) {
+    LOG(INFO) << "No plugin host in socketDirectory " << directory
+              << " yet; waiting for a socket NAME.sock or NAME@INSTANCE.sock";
+  }
+  reported_empty_ = is_empty;
   logged_problems_ = std::set<std::string>(problems.begin(), problems.end());
 
   absl::MutexLock lock(&mu_);

@@ -74,6 +74,7 @@ class HostConnector {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
   std::set<std::string> logged_problems_;  // already logged; of the thread
+  bool reported_empty_ = false;       // the directory has no sockets; of the thread
   std::thread thread_;
   std::map<std::string, std::future<void>> visits_;  // in progress, by address; of the thread
 };

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/framework/answer_check.h"
+#include "shim/hosts/unserved_plugins.h"
 
 namespace outboard::hosts {
 namespace {
@@ -150,14 +152,15 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
 absl::Status HostRegistry::BeginWaiting(absl::Time now) {
   const bool all_answered = EveryHostAnswered();
   if (!plans_.has_value()) {
+    ReportUnserved();
     if (!all_answered && now < hosts_deadline_) return absl::OkStatus();
     hosts_deadline_ = absl::InfiniteFuture();
     absl::StatusOr<Plans> plans = PlansWith("", nullptr);
     if (!plans.ok()) {
       // A later host may serve the missing plugins.
       if (all_answered && config_->shim.socket_directory.empty()) return plans.status();
-      LOG(WARNING) << "Profiles not resolved: " << plans.status().message()
-                   << "; waiting for more hosts";
+      LOG(WARNING) << "Profiles cannot be used yet; waiting for more hosts:\n"
+                   << plans.status().message();
       return absl::OkStatus();
     }
     if (!all_answered) {
@@ -174,6 +177,38 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
     }
   }
   return absl::OkStatus();
+}
+
+void HostRegistry::ReportUnserved() {
+  HostInfos infos;
+  std::vector<std::string> connected, missing;
+  for (const std::string& name : HostNames()) {
+    const auto host = hosts_.find(name);
+    const bool has_answered = host != hosts_.end() && host->second.info.has_value();
+    (has_answered ? connected : missing).push_back(name);
+    if (has_answered) infos[name] = *host->second.info;
+  }
+  const std::string unserved = UnservedPlugins(*config_, infos);
+  if (unserved == reported_unserved_) return;
+  reported_unserved_ = unserved;
+  if (unserved.empty()) return;
+  for (auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      if (instance->state == InstanceState::kWaiting)
+        instance->why = absl::StrCat("no connected host serves all plugins of ", unserved);
+    }
+  }
+  const std::string what =
+      absl::StrCat("No connected host serves these plugins; ", unserved,
+                   ". Connected hosts: ", absl::StrJoin(connected, ", "),
+                   missing.empty() ? "" : "; no answer yet: ", absl::StrJoin(missing, ", "),
+                   ". Pods wait until a host with these plugins connects.");
+  // The hosts of a configuration usually answer one shortly after the other.
+  if (missing.empty()) {
+    LOG(WARNING) << what;
+  } else {
+    LOG(INFO) << what;
+  }
 }
 
 void HostRegistry::Disconnect(Instance* instance) {

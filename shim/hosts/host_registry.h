@@ -179,6 +179,9 @@ class HostRegistry final : public framework::ShadowObserver {
   absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
   // Begins with all waiting instances.
   absl::Status BeginWaiting(absl::Time now);
+  // Logs which plugins no connected host serves, and which hosts have not answered, once per
+  // change.
+  void ReportUnserved();
   void Begin(const std::string& name, Instance* instance, absl::Time now);
   // Ends the instance's session.
   void Disconnect(Instance* instance);
@@ -233,6 +236,7 @@ class HostRegistry final : public framework::ShadowObserver {
   std::optional<Plans> plans_;
   std::map<std::pair<std::string, std::string>, int64_t> switches_;
   absl::Time followed_ = absl::InfinitePast();
+  std::string reported_unserved_;
   // Without plans: when to continue without the hosts that have not answered.
   absl::Time hosts_deadline_ = absl::InfiniteFuture();
 };

@@ -1,5 +1,6 @@
 #include "shim/hosts/host_registry.h"
 
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/hosts/unserved_plugins.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::hosts {
@@ -118,6 +120,46 @@ TEST_F(HostRegistryTest, NoHostIsConfiguredBeforeAllHaveAnswered) {
   WaitUntilReady();
   EXPECT_THAT(Filters("main"), ElementsAre("One;"));
   EXPECT_THAT(Filters("small"), ElementsAre("Two;"));
+}
+
+TEST_F(HostRegistryTest, SaysAtOnceWhichPluginsNoHostServes) {
+  class Sink : public google::LogSink {
+   public:
+    Sink() { google::AddLogSink(this); }
+    ~Sink() override { google::RemoveLogSink(this); }
+    void send(google::LogSeverity severity, const char*, const char*, int,
+              const google::LogMessageTime&, const char* message, size_t length) override {
+      const std::string text(message, length);
+      if (text.find("No connected host") == 0)
+        lines.push_back(absl::StrCat(google::GetLogSeverityName(severity), " ", text));
+    }
+    std::vector<std::string> lines;
+  } log;
+  Answers("small", {"Two"});
+  EXPECT_THAT(log.lines,
+              ElementsAre("INFO No connected host serves these plugins; profile \"p\": Sort, One, "
+                          "Binder. Connected hosts: small; no answer yet: main. Pods wait until a "
+                          "host with these plugins connects."));
+  EXPECT_EQ(hosts_.Describe()[0].why,
+            "no connected host serves all plugins of profile \"p\": Sort, One, Binder");
+  // The same is not logged again.
+  Answers("small", {"Two"});
+  EXPECT_THAT(log.lines, SizeIs(1));
+  Answers("main", {"Sort", "One", "Binder"});
+  EXPECT_THAT(log.lines, SizeIs(1));
+  WaitUntilReady();
+}
+
+TEST_F(HostRegistryTest, NamesOnlySomeOfManyUnservedPlugins) {
+  GetHostInfoResponse info;
+  info.add_plugins()->set_name("One");
+  EXPECT_EQ(UnservedPlugins(Configuration("Mine"), {{"main", info}}),
+            "profile \"p\": Sort, Mine, Two, Binder");
+  const auto defaults = config::ParseConfig("", "f.yaml");
+  ASSERT_TRUE(defaults.ok());
+  EXPECT_EQ(UnservedPlugins(*defaults, {{"main", info}}),
+            "profile \"default-scheduler\": SchedulingGates, PrioritySort, NodeUnschedulable, "
+            "NodeName, TaintToleration and 15 more");
 }
 
 TEST_F(HostRegistryTest, PodsOfOtherHostsDoNotWaitForAnUnavailableHost) {
