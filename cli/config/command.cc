@@ -31,6 +31,13 @@ config::Config OnlyServed(config::Config config, const AskedHosts& hosts) {
     std::erase_if(*entries, [&](const auto& entry) { return is_unserved(entry.name); });
   };
   for (config::ProfileSpec& profile : config.scheduler.profiles) {
+    std::erase_if(profile.plugin_config, [&](const config::PluginArgs& args) {
+      const auto is_it = [&](const config::PluginEntry& entry) { return entry.name == args.name; };
+      return is_unserved(args.name) && (absl::c_any_of(profile.multi_point.enabled, is_it) ||
+                                        absl::c_any_of(profile.points, [&](const auto& at) {
+                                          return absl::c_any_of(at.second.enabled, is_it);
+                                        }));
+    });
     remove(&profile.multi_point.enabled);
     for (auto& [point, set] : profile.points) remove(&set.enabled);
   }

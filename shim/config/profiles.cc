@@ -222,7 +222,8 @@ class Resolver {
         profile->args.push_back(args);
       } else {
         Warn(args.where, absl::StrCat("plugin \"", args.name,
-                                      "\" does not run in this profile: its args have no effect"));
+                                      "\" does not run in this profile: its args have no effect",
+                                      DidYouMean(args.name, {running.begin(), running.end()})));
       }
     }
   }
