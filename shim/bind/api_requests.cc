@@ -2,6 +2,7 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "shim/kube/wire/custom_resource.h"
@@ -97,6 +98,15 @@ std::string ConditionPatch(const PodFacts& pod, const StatusChange& change, absl
   return out;
 }
 
+// The start of a patch of the pod's status. The UID is a precondition: a pod that was recreated
+// with the same name must not get the condition of its predecessor. (kube-scheduler sends none.)
+std::string StatusPatchStart(absl::string_view pod_uid) {
+  std::string out = "{\"metadata\":{\"uid\":";
+  AppendJsonString(pod_uid, &out);
+  out += "},\"status\":{";
+  return out;
+}
+
 }  // namespace
 
 PodFacts FactsOf(const kube::PodObject& pod) {
@@ -180,11 +190,12 @@ std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusC
     }
   }
   if (status.empty()) return std::nullopt;
-  return absl::StrCat("{\"status\":{", status, "}}");
+  return absl::StrCat(StatusPatchStart(pod.pod_uid), status, "}}");
 }
 
 std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now) {
-  std::string body = "{\"status\":{\"conditions\":[{\"lastProbeTime\":null";
+  std::string body = StatusPatchStart(request.pod_uid);
+  body += "\"conditions\":[{\"lastProbeTime\":null";
   AppendField("lastTransitionTime", SecondsText(now), &body);
   AppendField("message", request.message, &body);
   if (request.generation != 0) {
@@ -193,6 +204,19 @@ std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now) {
   AppendField("reason", "PreemptionByScheduler", &body);
   body += ",\"status\":\"True\",\"type\":\"DisruptionTarget\"}]}}";
   return body;
+}
+
+bool IsPodGone(const kube::ApiResponse& answer) {
+  switch (answer.http_status) {
+    case 404:
+      return true;
+    case 409:
+      return absl::StrContains(answer.body, "UID in precondition");
+    case 422:
+      return absl::StrContains(answer.body, "metadata.uid: Invalid value");
+    default:
+      return false;
+  }
 }
 
 std::string DeleteBody(const EvictRequest& request) {

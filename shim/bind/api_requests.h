@@ -55,8 +55,8 @@ std::string BindingBody(const BindRequest& request);
 
 std::string PodPath(absl::string_view pod_namespace, absl::string_view pod_name);
 std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod_name);
-// The strategic merge patch that changes the pod's status to `change`, in kube-scheduler's form;
-// nullopt if nothing changes.
+// The strategic merge patch that changes the pod's status to `change`, in kube-scheduler's form
+// with the pod's UID as precondition; nullopt if nothing changes.
 std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
                                               absl::Time now);
 
@@ -75,6 +75,9 @@ struct EvictRequest {
 std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
 // Deletes only the pod with this UID, not another one of the same name.
 std::string DeleteBody(const EvictRequest& request);
+// The answer to a request about a pod with its UID as precondition says that this pod no longer
+// exists: 404, or a pod of the same name has another UID (409 to a delete, 422 to a patch).
+bool IsPodGone(const kube::ApiResponse& answer);
 
 // The request for an effect, with the object's uid and resourceVersion as preconditions: a patch,
 // or for custom resources the object itself. `pod` is the pod being scheduled; may be null.

@@ -198,8 +198,8 @@ struct PatchCase {
   const char* body;  // null: no patch
 };
 
-// The bodies equal those of strategicpatch.CreateTwoWayMergePatch for the same statuses, except <,
-// & and >, which Go escapes.
+// Without the UID, the bodies equal those of strategicpatch.CreateTwoWayMergePatch for the same
+// statuses, except <, & and >, which Go escapes.
 TEST(PodStatusPatchBody, IsKubeSchedulers) {
   const PatchCase cases[] = {
       {"first condition",
@@ -207,28 +207,28 @@ TEST(PodStatusPatchBody, IsKubeSchedulers) {
        "",
        {"Unschedulable", "0/1 \"x\"", {}},
        3,
-       R"({"status":{"conditions":[{"lastProbeTime":null,"lastTransitionTime":"2023-11-14T22:13:20Z","message":"0/1 \"x\"",)"
+       R"({"metadata":{"uid":"u"},"status":{"conditions":[{"lastProbeTime":null,"lastTransitionTime":"2023-11-14T22:13:20Z","message":"0/1 \"x\"",)"
        R"("observedGeneration":3,"reason":"Unschedulable","status":"False","type":"PodScheduled"}]}})"},
       {"another message",
        {"False", "Unschedulable", "old", 3},
        "",
        {"Unschedulable", "other", {}},
        4,
-       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"other",)"
+       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"other",)"
        R"("observedGeneration":4,"type":"PodScheduled"}]}})"},
       {"another reason",
        {"False", "Unschedulable", "m", 4},
        "",
        {"SchedulerError", "m", {}},
        4,
-       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"reason":"SchedulerError",)"
+       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"reason":"SchedulerError",)"
        R"("type":"PodScheduled"}]}})"},
       {"another status",
        {"True", "", "", 0},
        "",
        {"Unschedulable", "other", {}},
        4,
-       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"lastTransitionTime":)"
+       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"lastTransitionTime":)"
        R"("2023-11-14T22:13:20Z","message":"other","observedGeneration":4,"reason":"Unschedulable","status":"False",)"
        R"("type":"PodScheduled"}]}})"},
       {"the message goes",
@@ -236,7 +236,7 @@ TEST(PodStatusPatchBody, IsKubeSchedulers) {
        "",
        {"Unschedulable", "", {}},
        0,
-       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":null,)"
+       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":null,)"
        R"("observedGeneration":null,"type":"PodScheduled"}]}})"},
       {"the same",
        {"False", "Unschedulable", "m", 3},
@@ -250,19 +250,30 @@ TEST(PodStatusPatchBody, IsKubeSchedulers) {
        {"Unschedulable", "m", {}},
        4,
        nullptr},
-      {"a nominated node", {}, "", {"", "", "n"}, 3, R"({"status":{"nominatedNodeName":"n"}})"},
-      {"no nominated node", {}, "n", {"", "", ""}, 3, R"({"status":{"nominatedNodeName":null}})"},
+      {"a nominated node",
+       {},
+       "",
+       {"", "", "n"},
+       3,
+       R"({"metadata":{"uid":"u"},"status":{"nominatedNodeName":"n"}})"},
+      {"no nominated node",
+       {},
+       "n",
+       {"", "", ""},
+       3,
+       R"({"metadata":{"uid":"u"},"status":{"nominatedNodeName":null}})"},
       {"nominated node left alone", {}, "n", {"", "", {}}, 3, nullptr},
       {"both",
        {"False", "Unschedulable", "m", 3},
        "n",
        {"Unschedulable", "k", "o"},
        3,
-       R"({"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"k",)"
+       R"({"metadata":{"uid":"u"},"status":{"$setElementOrder/conditions":[{"type":"PodScheduled"}],"conditions":[{"message":"k",)"
        R"("type":"PodScheduled"}],"nominatedNodeName":"o"}})"},
   };
   for (const PatchCase& c : cases) {
     PodFacts pod;
+    pod.pod_uid = "u";
     pod.generation = c.generation;
     pod.scheduled = c.old;
     pod.nominated_node_name = c.old_nominated;

@@ -411,7 +411,7 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
   --status_requests;
   const int code = answer.ok() ? answer->http_status : 0;
   const bool retriable = answer.ok()
-                             ? code == 500 || code == 503 || code == 409
+                             ? code == 500 || code == 503 || (code == 409 && !IsPodGone(*answer))
                              : kube::DeliveryOf(answer.status()) == kube::Delivery::kNotSent;
   if (answer.ok() && answer->ok()) {
     ++stats.status_written;
@@ -422,8 +422,8 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
     delays.Add(now + delay, [this, op](absl::Time) { status_ready.push_front(op); });
   } else {
     ++stats.status_failed;
-    // A pod deleted meanwhile has no status to write.
-    if (code != 404) {
+    // A pod deleted meanwhile has no status to write; its successor of the same name has its own.
+    if (!answer.ok() || !IsPodGone(*answer)) {
       LOG_EVERY_N(WARNING, 100) << "Status patch of pod " << op->pod.pod_namespace << "/"
                                 << op->pod.pod_name << " failed: "
                                 << (answer.ok() ? kube::ToStatus(*answer) : answer.status());

@@ -408,6 +408,16 @@ TEST_F(StatusTest, Patches) {
   EXPECT_EQ(writer_->stats().status_written, 1u);
 }
 
+TEST_F(StatusTest, ARecreatedPodKeepsItsOwnStatus) {
+  Patch("m");
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("metadata":{"uid":"uid-1"})"));
+  Answer(422, StatusJson(R"(Pod \"p\" is invalid: metadata.uid: Invalid value: \"uid-1\": )"
+                         "field is immutable"));
+  EXPECT_EQ(client_.waiting(), 0u);
+  EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());  // not tried again
+  EXPECT_EQ(writer_->stats().status_failed, 1u);
+}
+
 TEST_F(StatusTest, WritesNothingThatIsThereAlready) {
   kube::PodObject pod = Pod();
   pod.scheduled = {"False", "Unschedulable", "m", 1};

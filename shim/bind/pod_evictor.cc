@@ -7,7 +7,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/match.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
 
@@ -26,11 +25,6 @@ struct EvictOperation {
   int tries = 0;
 };
 using EvictPtr = std::shared_ptr<EvictOperation>;
-
-// The API server's answer to a delete with another pod's UID.
-bool IsAnotherPod(const kube::ApiResponse& answer) {
-  return answer.http_status == 409 && absl::StrContains(answer.body, "UID in precondition");
-}
 
 }  // namespace
 
@@ -89,7 +83,7 @@ void PodEvictor::State::OnPatched(const EvictPtr& op,
     op->patched = true;
     op->tries = 0;
     ready.push_front(op);
-  } else if (code == 404) {
+  } else if (answer.ok() && IsPodGone(*answer)) {
     End(op, EvictionOutcome::kGone, absl::OkStatus(), now);
   } else if (retriable && op->tries < kPatchTries && now < options.fence()) {
     absl::Duration delay = kPatchFirstDelay;
@@ -106,7 +100,7 @@ void PodEvictor::State::OnDeleted(const EvictPtr& op,
   --requests;
   if (answer.ok() && answer->ok()) {
     End(op, EvictionOutcome::kEvicted, absl::OkStatus(), now);
-  } else if (answer.ok() && (answer->http_status == 404 || IsAnotherPod(*answer))) {
+  } else if (answer.ok() && IsPodGone(*answer)) {
     End(op, EvictionOutcome::kGone, absl::OkStatus(), now);
   } else {
     End(op, EvictionOutcome::kFailed, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);

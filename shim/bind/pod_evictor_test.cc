@@ -64,7 +64,7 @@ TEST_F(PodEvictorTest, WritesTheReasonAndThenDeletesByUid) {
   EXPECT_EQ(client_.request().path, "/api/v1/namespaces/ns/pods/v/status");
   EXPECT_EQ(client_.request().content_type, kube::kStrategicMergePatch);
   EXPECT_EQ(client_.request().body,
-            R"({"status":{"conditions":[{"lastProbeTime":null,)"
+            R"({"metadata":{"uid":"uid-v"},"status":{"conditions":[{"lastProbeTime":null,)"
             R"("lastTransitionTime":"2023-11-14T22:13:20Z",)"
             R"("message":"default-scheduler: preempting to accommodate a higher priority pod",)"
             R"("observedGeneration":3,"reason":"PreemptionByScheduler","status":"True",)"
@@ -97,7 +97,11 @@ TEST_F(PodEvictorTest, AMissingPodIsNotAFailure) {
   Answer(200);
   Answer(409, R"({"kind":"Status","message":"Operation cannot be fulfilled on pods \"c\": )"
               R"(Precondition failed: UID in precondition: uid-c, UID in object meta: uid-d"})");
-  ASSERT_THAT(results_, SizeIs(3));
+  Evict("d");
+  Answer(422, R"({"kind":"Status","message":"Pod \"d\" is invalid: metadata.uid: )"
+              R"(Invalid value: \"uid-d\": field is immutable"})");
+  EXPECT_EQ(client_.waiting(), 0u);  // a recreated pod is not deleted
+  ASSERT_THAT(results_, SizeIs(4));
   for (const EvictionResult& result : results_) {
     EXPECT_EQ(result.outcome, EvictionOutcome::kGone) << result.message;
   }
