@@ -179,8 +179,6 @@ func copyTree(ctx context.Context, root, tree string) error {
 func command(ctx context.Context, directory, name string, arguments ...string) error {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Dir = directory
-	// The compiler cache, if any, then works for both trees.
-	command.Env = append(os.Environ(), "CCACHE_BASEDIR="+directory, "CCACHE_NOHASHDIR=1")
 	if output, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s: %w\n%s", name, err, output[max(0, len(output)-3000):])
 	}
