@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -53,6 +55,7 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("implausible usage of kube-scheduler: %+v, %v", usage, err)
 	}
 	testRights(t, c)
+	testPatchOfRecreatedPod(t, client)
 
 	dir := c.Dir
 	c.Stop()
@@ -65,6 +68,17 @@ func TestStartAndStop(t *testing.T) {
 		t.Errorf("%s is still there: %v", dir, err)
 	}
 	assertNoProcessIn(t, dir)
+}
+
+// testPatchOfRecreatedPod: the API server refuses a status patch that carries the UID of another pod, in the words by which Outboard
+// recognizes that its pod is gone (IsPodGone in shim/bind/api_requests.h).
+func testPatchOfRecreatedPod(t *testing.T, client kubernetes.Interface) {
+	patch := []byte(`{"metadata":{"uid":"of-the-predecessor"},"status":{"nominatedNodeName":"n"}}`)
+	_, err := client.CoreV1().Pods("default").Patch(t.Context(), "p", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != 422 || !strings.Contains(status.Status().Message, "metadata.uid: Invalid value") {
+		t.Errorf("a patch with another pod's UID: %v; expected 422, metadata.uid: Invalid value", err)
+	}
 }
 
 // testRights: Outboard's user has exactly the rights of its role.
