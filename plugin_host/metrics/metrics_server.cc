@@ -59,6 +59,15 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     const int yes = 1;
     setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   });
+  // Refused before the library reads a body, for which it has no limit if the body is chunked.
+  http.set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+    const bool reads = request.method == "GET" || request.method == "HEAD";
+    if (reads && !request.has_header("Transfer-Encoding"))
+      return httplib::Server::HandlerResponse::Unhandled;
+    response.status = reads ? 413 : 405;
+    if (!reads) response.set_header("Allow", "GET, HEAD");
+    return httplib::Server::HandlerResponse::Handled;
+  });
   http.Get("/metrics", [metrics](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics->Text(), kTextFormat);
   });

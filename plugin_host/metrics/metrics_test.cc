@@ -196,6 +196,25 @@ TEST(MetricsServerTest, ServesWhatThereIs) {
   EXPECT_THAT(Ask(port, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), HasSubstr("HTTP/1.1 404"));
 }
 
+// The bodies never come: the answer does not wait for them.
+TEST(MetricsServerTest, RefusesBodiesWithoutReadingThem) {
+  PrometheusMetrics metrics("0.1.0");
+  const auto server = MetricsServer::Start("127.0.0.1:0", &metrics);
+  ASSERT_TRUE(server.ok()) << server.status();
+  for (const char* path : {"/metrics", "/"}) {
+    for (const char* method : {"POST", "PUT", "PATCH", "DELETE", "PRI"}) {
+      for (const char* body : {"Transfer-Encoding: chunked\r\n", ""}) {
+        EXPECT_THAT(Ask(PortOf(**server),
+                        absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: h\r\n", body, "\r\n")),
+                    HasSubstr("HTTP/1.1 405"));
+      }
+    }
+  }
+  EXPECT_THAT(Ask(PortOf(**server),
+                  "GET /metrics HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"),
+              HasSubstr("HTTP/1.1 413"));
+}
+
 TEST(MetricsServerTest, TakesOnlyLoopbackAndFreePorts) {
   PrometheusMetrics metrics("0.1.0");
   for (const char* address :

@@ -74,8 +74,10 @@ TEST_F(ExtenderServerTest, ServesVerbsOverOneConnection) {
     EXPECT_EQ(answer->body, absl::StrCat("\"", verb, " 5\""));
     EXPECT_EQ(answer->get_header_value("Content-Type"), "application/json");
   }
-  EXPECT_EQ(client->Post("/evict", "", "application/json")->status, 404);
-  EXPECT_EQ(client->Get("/filter")->status, 404);
+  EXPECT_EQ(client->Post("/evict", "1", "application/json")->status, 404);
+  EXPECT_EQ(client->Post("/filter", "1", "application/json")->status, 200);
+  EXPECT_EQ(client->Get("/filter")->status, 405);
+  EXPECT_EQ(client->Put("/filter", "1", "application/json")->status, 405);
 }
 
 TEST_F(ExtenderServerTest, BodiesAreBounded) {

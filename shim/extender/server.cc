@@ -115,6 +115,21 @@ struct Server::Impl {
                      Serve(verb, request, read, response);
                    });
     }
+    // The library would read the bodies of other requests, chunked ones without a limit.
+    server->Post(".*", [this](const httplib::Request&, httplib::Response& response,
+                              const httplib::ContentReader& read) {
+      // Unread bytes would be parsed as the next request.
+      size_t bytes = 0;
+      read([&](const char*, size_t size) { return (bytes += size) <= options.max_body_bytes; });
+      Refuse(404, "404 page not found", response);
+    });
+    server->set_pre_routing_handler(
+        [](const httplib::Request& request, httplib::Response& response) {
+          if (request.method == "POST") return httplib::Server::HandlerResponse::Unhandled;
+          Refuse(405, "405 method not allowed", response);
+          response.set_header("Allow", "POST");
+          return httplib::Server::HandlerResponse::Handled;
+        });
     server->set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);

@@ -123,6 +123,14 @@ void Refuse(const Verdict& verdict, httplib::Response& response) {
                        "application/json");
 }
 
+// Whether the request says that it has a body. Without either header, the library would read one
+// until the client closes the connection, but only for methods that have handlers.
+bool HasBody(const httplib::Request& request) {
+  return request.has_header("Transfer-Encoding") ||
+         (request.has_header("Content-Length") &&
+          request.get_header_value("Content-Length") != "0");
+}
+
 // "" unless the header has the form `Bearer TOKEN`.
 std::string BearerToken(const httplib::Request& request) {
   const std::string header = request.get_header_value("Authorization");
@@ -176,6 +184,25 @@ struct Server::Impl {
     }
   }
 
+  // Rejects, before the library reads a body, what no page accepts: pages are read with GET or
+  // HEAD, commands are sent with POST, and neither has a body. The library would read chunked
+  // bodies, and those without a length, without a limit, also of methods and paths without a
+  // handler.
+  bool RefuseForm(const httplib::Request& request, httplib::Response& response) const {
+    const bool is_command = commands.count(request.path) > 0;
+    if (is_command ? request.method != "POST"
+                   : request.method != "GET" && request.method != "HEAD") {
+      response.status = 405;
+      response.set_header("Allow", is_command ? "POST" : "GET, HEAD");
+      response.set_content("405 method not allowed\n", kText);
+      return true;
+    }
+    if (!HasBody(request)) return false;
+    response.status = 413;
+    response.set_content("413 a request to this server has no body\n", kText);
+    return true;
+  }
+
   // Rejects requests that the guard does not allow.
   httplib::Server::HandlerResponse Guard(const httplib::Request& request,
                                          httplib::Response& response) {
@@ -220,12 +247,12 @@ struct Server::Impl {
     AddExplain();
     AddQueue();
     AddHosts();
-    if (options.guard) {
-      server->set_pre_routing_handler(
-          [this](const httplib::Request& request, httplib::Response& response) {
-            return Guard(request, response);
-          });
-    }
+    server->set_pre_routing_handler(
+        [this](const httplib::Request& request, httplib::Response& response) {
+          if (RefuseForm(request, response)) return httplib::Server::HandlerResponse::Handled;
+          if (options.guard) return Guard(request, response);
+          return httplib::Server::HandlerResponse::Unhandled;
+        });
     server->set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
         response.set_content("404 page not found\n", kText);
@@ -285,7 +312,10 @@ struct Server::Impl {
   }
 
   void AddCommand(const char* path, HostCommand::Kind kind) {
-    server->Post(path, [this, kind](const httplib::Request& request, httplib::Response& response) {
+    commands.insert(path);
+    // A handler with a reader, which does not call it: the library then reads no body.
+    server->Post(path, [this, kind](const httplib::Request& request, httplib::Response& response,
+                                    const httplib::ContentReader&) {
       const auto refuse = [&response](int status, absl::string_view why) {
         response.status = status;
         response.set_content(absl::StrCat(why, "\n"), kText);
@@ -319,6 +349,7 @@ struct Server::Impl {
   }
 
   ServerOptions options;
+  std::set<std::string> commands;  // paths for POST
   size_t threads = kThreads;
   std::atomic<int> in_guard{0};
   std::unique_ptr<httplib::Server> server;

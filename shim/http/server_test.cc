@@ -20,6 +20,7 @@
 namespace outboard::http {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
@@ -118,7 +119,50 @@ TEST_F(ServerTest, ServesPages) {
   EXPECT_THAT(Get("/etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(
       Exchange(server_->port(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
-      StartsWith("HTTP/1.1 404"));
+      StartsWith("HTTP/1.1 405"));
+}
+
+// The server answers before the body comes. It never comes here, so a server that reads it would
+// answer only after a timeout, and with another status.
+TEST_F(ServerTest, RefusesBodiesWithoutReadingThem) {
+  Start();
+  const std::string bodies[] = {"Transfer-Encoding: chunked\r\n", "Content-Length: 1073741824\r\n",
+                                ""};
+  for (const char* path : {"/healthz", "/livez", "/readyz", "/readyz/sched-handler-sync",
+                           "/metrics", "/configz", "/version", "/hosts/swap", "/unknown"}) {
+    for (const char* method : {"POST", "PUT", "PATCH", "DELETE", "PRI"}) {
+      for (const std::string& body : bodies) {
+        EXPECT_THAT(
+            Exchange(server_->port(),
+                     absl::StrCat(method, " ", path, " HTTP/1.1\r\nHost: x\r\n", body, "\r\n")),
+            AllOf(StartsWith("HTTP/1.1 405"), HasSubstr("Allow: GET, HEAD")))
+            << method << " " << path << " " << body;
+      }
+    }
+  }
+  for (const char* body : {"Transfer-Encoding: chunked\r\n", "Content-Length: 1\r\n"}) {
+    EXPECT_THAT(Exchange(server_->port(),
+                         absl::StrCat("GET /healthz HTTP/1.1\r\nHost: x\r\n", body, "\r\n")),
+                StartsWith("HTTP/1.1 413"));
+  }
+  EXPECT_THAT(Get("/healthz"), EndsWith("ok"));
+}
+
+// A client that sends on although it is refused does not fill the server's memory.
+TEST_F(ServerTest, AnEndlessBodyIsNotKept) {
+  Start();
+  const int fd = Connect(server_->port());
+  ASSERT_GE(fd, 0);
+  const std::string head =
+      "POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
+  ASSERT_GT(send(fd, head.data(), head.size(), MSG_NOSIGNAL), 0);
+  const std::string chunk = absl::StrCat("100000\r\n", std::string(1 << 20, 'x'), "\r\n");
+  size_t sent = 0;
+  ssize_t n = 0;
+  while (sent < (1u << 30) && (n = send(fd, chunk.data(), chunk.size(), MSG_NOSIGNAL)) > 0)
+    sent += static_cast<size_t>(n);
+  close(fd);
+  EXPECT_LT(sent, 64u << 20) << "the server took the body";
 }
 
 TEST_F(ServerTest, RefusesWhatIsTooLargeOrNoHttp) {
@@ -200,6 +244,17 @@ TEST(Server, AcceptsTheOldPathOfClearQuarantineWithAWarning) {
   }
   google::RemoveLogSink(&sink);
   EXPECT_THAT(cleared, ElementsAre("a", "a"));
+  const auto send_command = [&](const char* method, const char* body) {
+    return Exchange((*server)->port(),
+                    absl::StrCat(method, " /hosts/clear-quarantine?host=b HTTP/1.1\r\nHost: x\r\n",
+                                 "X-Outboard-Command: 1\r\n", body, "\r\n"));
+  };
+  EXPECT_THAT(send_command("POST", "Transfer-Encoding: chunked\r\n"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(send_command("POST", "Content-Length: 9\r\n"), StartsWith("HTTP/1.1 413"));
+  EXPECT_THAT(send_command("PUT", ""), AllOf(StartsWith("HTTP/1.1 405"), HasSubstr("Allow: POST")));
+  EXPECT_THAT(cleared, ElementsAre("a", "a"));
+  EXPECT_THAT(send_command("POST", ""), StartsWith("HTTP/1.1 200"));  // as `curl -X POST` sends it
+  EXPECT_THAT(cleared, ElementsAre("a", "a", "b"));
   EXPECT_THAT(sink.warnings, ElementsAre(HasSubstr("/hosts/forgive is deprecated")));
 }
 
