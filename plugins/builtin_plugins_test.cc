@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -10,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "proto/outboard/v1alpha1/objects.pb.h"
 
 namespace outboard {
@@ -98,6 +102,37 @@ TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimSends) {
       EXPECT_TRUE(known) << name << " registers " << event.resource();
     }
   }
+}
+
+// Rows of docs/plugins.md: `| [Name](target) | on | what it does | ...`. The column `on` is the
+// shim's default profile: shim/config/reference_test.cc compares it.
+TEST(PluginsPage, HasOneRowForEachServedPlugin) {
+  std::ifstream page("docs/plugins.md");
+  ASSERT_TRUE(page.good());
+  std::vector<std::string> have;
+  for (std::string line; std::getline(page, line);) {
+    if (!absl::StartsWith(line, "| [")) continue;
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::ByAnyChar("[]()"));
+    ASSERT_GE(parts.size(), 5u) << line;
+    have.push_back(parts[1]);
+    std::ifstream readme(absl::StrCat("docs/", parts[3]));
+    std::string title;
+    EXPECT_TRUE(std::getline(readme, title)) << "no file behind the link of " << line;
+    EXPECT_EQ(title, absl::StrCat("# ", parts[1])) << line;
+  }
+  std::vector<std::string> want;
+  for (const auto& [name, descriptor] : Builtins().descriptors()) want.push_back(name);
+  std::sort(have.begin(), have.end());
+  std::sort(want.begin(), want.end());
+  EXPECT_EQ(have, want);
+}
+
+// One sentence instead of a column with the same value in every row. A plugin that comes later
+// makes the sentence wrong: its row then says since when, and the sentence excepts it.
+TEST(PluginsPage, SaysSinceWhenPluginsExist) {
+  std::ifstream page("docs/plugins.md");
+  const std::string text((std::istreambuf_iterator<char>(page)), std::istreambuf_iterator<char>());
+  EXPECT_TRUE(absl::StrContains(text, "All exist since 0.1.0.")) << text.substr(0, 400);
 }
 
 }  // namespace

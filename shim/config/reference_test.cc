@@ -1,4 +1,5 @@
-// Holds docs/configuration.md against the code: fields, defaults, and what reloads.
+// Holds docs/configuration.md against the code: fields, defaults, and what reloads. Also which
+// plugins docs/plugins.md says are on by default.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
@@ -14,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "shim/config/config.h"
+#include "shim/config/default_plugins.h"
 #include "shim/config/profiles.h"
 
 namespace outboard::config {
@@ -160,6 +162,26 @@ TEST(ConfigurationPage, SaysWhatReloads) {
     const std::string field = path.substr(0, path.find_first_of(".["));
     EXPECT_EQ(row.reloads, refused.count(field) == 0) << path;
   }
+}
+
+// Rows: `| [Name](target) | on | ...`. That each served plugin has one row is compared beside the
+// plugins.
+TEST(PluginsPage, SaysWhichPluginsTheDefaultProfileEnables) {
+  std::ifstream page("docs/plugins.md");
+  ASSERT_TRUE(page.good());
+  std::map<std::string, std::string> want = {{kNotServedPlugin, "yes, ours"}};
+  for (const PluginEntry& entry : DefaultMultiPoint()) want[entry.name] = "yes";
+  std::map<std::string, std::string> have;
+  for (std::string line; std::getline(page, line);) {
+    if (!absl::StartsWith(line, "| [")) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    ASSERT_GE(cells.size(), 4u) << line;
+    const std::vector<std::string> name = absl::StrSplit(cells[1], absl::ByAnyChar("[]"));
+    ASSERT_GE(name.size(), 2u) << line;
+    const std::string on(absl::StripAsciiWhitespace(cells[2]));
+    if (on != "no") have[name[1]] = on;
+  }
+  EXPECT_THAT(have, ContainerEq(want));
 }
 
 }  // namespace
