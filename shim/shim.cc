@@ -188,7 +188,7 @@ absl::Time ShimProcess::Fence() const {
   const absl::Time deadline = elector_->BindDeadline();
   if (deadline == absl::InfinitePast()) return deadline;
   // The elector's clock counts time in suspension. The remaining time is the same on every clock.
-  return absl::Now() + (deadline - leader::BootTimeNow());
+  return leader::OnWallClock(deadline, absl::Now, leader::BootTimeNow);
 }
 
 absl::Status ShimProcess::CheckSynced() const {

@@ -7,6 +7,7 @@
 #include <random>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -104,6 +105,12 @@ class LeaseStep {
 // CLOCK_BOOTTIME as an absl::Time: counts suspension and ignores clock changes. Compare only with
 // itself.
 absl::Time BootTimeNow();
+
+// `deadline`, which is on the clock `boot`, on the clock `wall`. If the process or the machine
+// stops between the two readings, or the clocks are read slowly, the result is too early, never too
+// late.
+absl::Time OnWallClock(absl::Time deadline, absl::FunctionRef<absl::Time()> wall,
+                       absl::FunctionRef<absl::Time()> boot);
 
 }  // namespace outboard::leader
 

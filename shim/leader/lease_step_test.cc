@@ -246,5 +246,35 @@ TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
   EXPECT_FALSE(ParseLease("busy").ok());
 }
 
+// The machine stops for 20 s after the first reading, whichever clock that is. 10 s are left when
+// it stops, so nothing may be sent afterwards.
+TEST(OnWallClock, AStopBetweenTheReadingsNeverMakesTheFenceLate) {
+  absl::Time wall = absl::FromUnixSeconds(1700000000);
+  absl::Time boot = absl::FromUnixSeconds(500);
+  int readings = 0;
+  const auto stop_after_first = [&] {
+    if (++readings != 1) return;
+    wall += absl::Seconds(20);
+    boot += absl::Seconds(20);
+  };
+  const auto read = [&](absl::Time* clock) {
+    const absl::Time now = *clock;
+    stop_after_first();
+    return now;
+  };
+  const absl::Time fence = OnWallClock(
+      boot + absl::Seconds(10), [&] { return read(&wall); }, [&] { return read(&boot); });
+  EXPECT_EQ(readings, 2);
+  EXPECT_LE(fence, wall);
+}
+
+TEST(OnWallClock, KeepsWhatIsLeft) {
+  const absl::Time wall = absl::FromUnixSeconds(1700000000);
+  const absl::Time boot = absl::FromUnixSeconds(500);
+  EXPECT_EQ(OnWallClock(
+                boot + absl::Seconds(10), [&] { return wall; }, [&] { return boot; }),
+            wall + absl::Seconds(10));
+}
+
 }  // namespace
 }  // namespace outboard::leader
