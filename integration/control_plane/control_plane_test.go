@@ -70,8 +70,8 @@ func TestStartAndStop(t *testing.T) {
 	assertNoProcessIn(t, dir)
 }
 
-// testPatchOfRecreatedPod: the API server refuses a status patch that carries the UID of another pod, in the words by which Outboard
-// recognizes that its pod is gone (IsPodGone in shim/bind/api_requests.h).
+// testPatchOfRecreatedPod: the API server refuses a status patch that carries the UID of another pod. IsPodGone in
+// shim/bind/api_requests.h recognizes this answer.
 func testPatchOfRecreatedPod(t *testing.T, client kubernetes.Interface) {
 	patch := []byte(`{"metadata":{"uid":"of-the-predecessor"},"status":{"nominatedNodeName":"n"}}`)
 	_, err := client.CoreV1().Pods("default").Patch(t.Context(), "p", types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
