@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
@@ -247,6 +248,7 @@ struct Server::Impl {
     AddExplain();
     AddQueue();
     AddHosts();
+    AddIndex();
     server->set_pre_routing_handler(
         [this](const httplib::Request& request, httplib::Response& response) {
           if (RefuseForm(request, response)) return httplib::Server::HandlerResponse::Handled;
@@ -258,6 +260,27 @@ struct Server::Impl {
         response.set_content("404 page not found\n", kText);
     });
     server->set_default_headers({{"X-Content-Type-Options", "nosniff"}});
+  }
+
+  // The pages that this process serves, one a line.
+  void AddIndex() {
+    std::string text = "Pages of outboard-shim (docs/commands.md has commands that read them):\n";
+    const auto line = [&text](bool is_served, absl::string_view path, absl::string_view what) {
+      if (is_served) absl::StrAppend(&text, absl::StrFormat("%-42s %s\n", path, what));
+    };
+    line(true, "/healthz, /livez, /readyz", "health checks; ?verbose lists them");
+    line(options.metrics != nullptr, "/metrics", "metrics for Prometheus");
+    line(options.configz != nullptr, "/configz", "the configuration in use");
+    line(true, "/version", "the program's version");
+    line(options.hosts != nullptr, "/hosts", "plugin hosts and which instance serves");
+    line(options.queue != nullptr, "/queue?limit=N&pod=NAMESPACE/NAME", "pods that wait, and why");
+    line(options.explain != nullptr, "/explain?pod=NAMESPACE/NAME", "a pod's last attempts");
+    line(options.command_host != nullptr, "POST /hosts/swap?host=NAME",
+         "lets another instance of a host serve, as outboard swap does");
+    server->Get("/",
+                [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
+                  response.set_content(text, kText);
+                });
   }
 
   void AddExplain() {

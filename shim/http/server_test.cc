@@ -24,6 +24,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 int Connect(int port) {
@@ -114,12 +115,20 @@ TEST_F(ServerTest, ServesPages) {
   EXPECT_THAT(Get("/metrics"), EndsWith("\r\n\r\nm 1\n"));
   EXPECT_THAT(Get("/configz"), EndsWith("\r\n\r\nkind: X\n"));
   EXPECT_THAT(Get("/version"), EndsWith("\r\n\r\n{\"gitVersion\":\"v0\"}"));
-  EXPECT_THAT(Get("/"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/metricsx"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Get("/etc/passwd"), StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(
       Exchange(server_->port(), "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n"),
       StartsWith("HTTP/1.1 405"));
+}
+
+TEST_F(ServerTest, TheRootListsThePagesThatAreServed) {
+  Start();
+  const std::string index = Get("/");
+  EXPECT_THAT(index, StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_THAT(index, AllOf(HasSubstr("\n/metrics "), HasSubstr("\n/configz "),
+                           HasSubstr("/healthz, /livez, /readyz ")));
+  EXPECT_THAT(index, Not(HasSubstr("/queue")));  // which this server does not have
 }
 
 // The server answers before the body comes. It never comes here, so a server that reads it would
