@@ -33,7 +33,7 @@ def read_edges(build):
                 if source != "|" and source:
                     users[unescape(source)].update(unescape(name) for name in outputs if name)
     # `ninja -t deps` knows what a merged source includes only after it has been compiled.
-    for merged in [name for name in users if "/merged/" in name]:
+    for merged in [name for name in users if "/merged/" in name and name.endswith(".cc")]:
         with open(os.path.join(build, merged), encoding="utf-8") as file:
             for source in re.findall(r'^#include "(.*)"$', file.read(), re.MULTILINE):
                 for root in (build, ROOT):
@@ -42,14 +42,16 @@ def read_edges(build):
 
 
 def read_headers(build, users):
-    """Adds what the compiler said each object includes."""
+    """Adds what the compiler said each object includes. Returns the objects that it has compiled."""
     deps = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
-    target = None
+    target, compiled = None, set()
     for line in deps.splitlines():
         if line.startswith("    "):
             users[os.path.normpath(os.path.join(build, line.strip()))].add(target)
         elif ": #deps" in line:
             target = line.split(": #deps")[0]
+            compiled.add(target)
+    return compiled
 
 
 def reachable(build, users, files):
@@ -58,7 +60,7 @@ def reachable(build, users, files):
         path = os.path.normpath(os.path.join(build, name))
         return {name, path, os.path.relpath(path, build)}
 
-    seen, waiting = set(), [os.path.abspath(name) for name in files]
+    seen, waiting = set(), list(files)
     while waiting:
         for spelling in spellings(waiting.pop()):
             for user in users.get(spelling, ()):
@@ -86,8 +88,11 @@ def main():
         sys.exit(__doc__)
     build = os.path.abspath(sys.argv[1])
     users = read_edges(build)
-    read_headers(build, users)
-    targets = reachable(build, users, sys.argv[2:])
+    compiled = read_headers(build, users)
+    # What was never compiled has to be, and nothing is known of its headers.
+    changed = {name for outputs in users.values() for name in outputs if name.endswith(".o")} - compiled
+    changed.update(os.path.abspath(name) for name in sys.argv[2:])
+    targets = reachable(build, users, changed)
     for target in sorted(targets):
         if os.path.dirname(target) in ("bin", "objects", "tests"):
             print("program", target)

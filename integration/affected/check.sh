@@ -28,10 +28,12 @@ run_check() {
   [[ ${#cpp[@]} == 0 ]] || clang-format-14 -i "${cpp[@]}"
   [[ ${#scripts[@]} == 0 ]] || shellcheck "${scripts[@]}" || failed=1
 
-  local kind name targets=() tests=()
+  local affected kind name targets=() tests=()
+  affected=$(python3 integration/affected/affected.py "$build/release" "${changed[@]}") || die "check: cannot tell what is affected"
   while read -r kind name; do
+    [[ -n $kind ]] || continue
     if [[ $kind == test ]]; then tests+=("$name"); else targets+=("$name"); fi
-  done < <(python3 integration/affected/affected.py "$build/release" "${changed[@]}")
+  done <<<"$affected"
   [[ ${#targets[@]} == 0 ]] || compile release "${targets[@]}"
   # Scripts drive the programs; they are affected when one of these is.
   if printf '%s\n' "${targets[@]+"${targets[@]}"}" | grep -qE '^bin/outboard'; then
