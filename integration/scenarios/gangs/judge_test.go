@@ -37,6 +37,8 @@ func (j *judge) start(ctx context.Context, client kubernetes.Interface) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	informer := factory.Core().V1().Pods().Informer()
 	_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		// A pod is bound when it is first seen if the watch was interrupted in between.
+		AddFunc:    func(object any) { j.count(object.(*corev1.Pod), 1) },
 		UpdateFunc: func(old, changed any) { j.update(old.(*corev1.Pod), changed.(*corev1.Pod)) },
 		DeleteFunc: func(object any) {
 			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {

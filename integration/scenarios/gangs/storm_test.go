@@ -6,7 +6,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -151,11 +153,12 @@ func TestGangStorm(t *testing.T) {
 	var disturbing sync.WaitGroup
 	disturbing.Go(func() { hosts = disturb(t, outboard, over) })
 	err = controlplane.InParallel(t.Context(), drivers, *howMany, s.drive)
-	close(over)
-	disturbing.Wait()
 	if err != nil {
 		t.Error(err)
+		describe(t, client, outboard)
 	}
+	close(over)
+	disturbing.Wait()
 	for _, complaint := range s.judge.complaints() {
 		t.Error(complaint)
 	}
@@ -166,6 +169,29 @@ func TestGangStorm(t *testing.T) {
 	}
 	t.Logf("%d gangs with %d pods: %d placed, %d deleted before; %d more host processes, every second one after its predecessor was killed; %.1f s",
 		*howMany, s.members.Load(), s.placed.Load(), s.deleted.Load(), hosts, time.Since(began).Seconds())
+}
+
+// describe logs what the API server has and what the shim says of it: a storm cannot be repeated.
+func describe(t *testing.T, client kubernetes.Interface, outboard *controlplane.Outboard) {
+	list, err := client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Log(err)
+		return
+	}
+	for _, pod := range list.Items {
+		t.Logf("pod %s, uid %s, version %s: node %q, phase %s, conditions %v",
+			pod.Name, pod.UID, pod.ResourceVersion, pod.Spec.NodeName, pod.Status.Phase, pod.Status.Conditions)
+	}
+	for _, page := range []string{"/queue?limit=100", "/metrics"} {
+		response, err := http.Get(outboard.URL() + page)
+		if err != nil {
+			t.Log(err)
+			continue
+		}
+		text, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		t.Logf("%s: %v\n%s", page, err, text)
+	}
 }
 
 // disturb lets other host processes take over, and kills some serving ones, until `over` is closed.
