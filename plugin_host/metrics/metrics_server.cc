@@ -2,19 +2,27 @@
 
 #include <glog/logging.h>
 #include <httplib.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace outboard::host_metrics {
 namespace {
 
-constexpr time_t kIoSeconds = 2;
+constexpr time_t kIoSeconds = 2;  // for a request, and for each write of the answer
+constexpr size_t kMaxHeadBytes = size_t{64} << 10;
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 
 // The accepting thread also answers: scrapers are few, and can wait for each other.
@@ -24,10 +32,67 @@ class OneByOne : public httplib::TaskQueue {
   void shutdown() override {}
 };
 
+// A request's line and headers as received, and the socket for the answer.
+class Exchange final : public httplib::Stream {
+ public:
+  Exchange(socket_t socket, std::string request) : socket_(socket), request_(std::move(request)) {}
+  bool is_readable() const override { return read_ < request_.size(); }
+  bool is_writable() const override { return true; }
+  ssize_t read(char* data, size_t size) override {
+    const size_t copied = request_.copy(data, size, read_);
+    read_ += copied;
+    return static_cast<ssize_t>(copied);
+  }
+  // Waits as long as the socket's own limit.
+  ssize_t write(const char* data, size_t size) override {
+    return send(socket_, data, size, MSG_NOSIGNAL);
+  }
+  void get_remote_ip_and_port(std::string&, int&) const override {}
+  void get_local_ip_and_port(std::string&, int&) const override {}
+  socket_t socket() const override { return socket_; }
+
+ private:
+  const socket_t socket_;
+  const std::string request_;
+  size_t read_ = 0;
+};
+
+// The library reads a header line without an end into memory for as long as it comes, and waits
+// for each byte separately. This one receives the headers with a limit first; it serves no bodies.
+class BoundedServer final : public httplib::Server {
+ private:
+  bool process_and_close_socket(socket_t socket) override {
+    const timeval wait = {kIoSeconds, 0};
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
+    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
+    Exchange exchange(socket, ReceiveHead(socket));
+    bool closed = false;
+    const bool served =
+        process_request(exchange, /*close_connection=*/true, closed, [](httplib::Request&) {});
+    shutdown(socket, SHUT_RDWR);
+    close(socket);
+    return served;
+  }
+
+  // To the end of the headers, or what came until a limit; the library answers 400 to a part.
+  static std::string ReceiveHead(socket_t socket) {
+    std::string head;
+    const absl::Time deadline = absl::Now() + absl::Seconds(kIoSeconds);
+    std::array<char, 4096> piece;
+    while (head.size() < kMaxHeadBytes && absl::Now() < deadline) {
+      const ssize_t got = recv(socket, piece.data(), piece.size(), 0);
+      if (got <= 0) break;
+      head.append(piece.data(), static_cast<size_t>(got));
+      if (absl::StrContains(head, "\r\n\r\n")) break;
+    }
+    return head;
+  }
+};
+
 }  // namespace
 
 struct MetricsServer::Impl {
-  httplib::Server server;
+  BoundedServer server;
   std::atomic<bool> ended{false};
   std::thread thread;
 };
@@ -49,10 +114,6 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   std::unique_ptr<MetricsServer> server(new MetricsServer());
   httplib::Server& http = server->impl_->server;
   http.new_task_queue = [] { return new OneByOne(); };
-  http.set_read_timeout(kIoSeconds);
-  http.set_write_timeout(kIoSeconds);
-  http.set_keep_alive_timeout(kIoSeconds);
-  http.set_keep_alive_max_count(1);  // So that stopping does not wait for idle connections.
   http.set_payload_max_length(0);
   // The library's default lets a second process share the port.
   http.set_socket_options([](socket_t socket) {

@@ -160,15 +160,20 @@ TEST(PrometheusMetricsTest, ProcessFiguresAreReal) {
 }
 
 // All that a server says to a request, headers included.
-std::string Ask(int port, const std::string& request) {
+int Connect(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  return fd;
+}
+
+std::string Ask(int port, const std::string& request) {
+  const int fd = Connect(port);
   std::string answer;
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0 &&
-      write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
+  if (write(fd, request.data(), request.size()) == static_cast<ssize_t>(request.size())) {
     char buffer[4096];
     for (ssize_t n; (n = read(fd, buffer, sizeof(buffer))) > 0;) answer.append(buffer, n);
   }
@@ -213,6 +218,23 @@ TEST(MetricsServerTest, RefusesBodiesWithoutReadingThem) {
   EXPECT_THAT(Ask(PortOf(**server),
                   "GET /metrics HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"),
               HasSubstr("HTTP/1.1 413"));
+}
+
+// A header line without an end does not fill the host's memory, and the next scrape is served.
+TEST(MetricsServerTest, EndsARequestThatIsTooLong) {
+  PrometheusMetrics metrics("0.1.0");
+  const auto server = MetricsServer::Start("127.0.0.1:0", &metrics);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const int fd = Connect(PortOf(**server));
+  const std::string piece = "GET /metrics HTTP/1.1 X: " + std::string(1 << 20, 'x');
+  size_t sent = 0;
+  ssize_t n = 0;
+  while (sent < (1u << 30) && (n = send(fd, piece.data(), piece.size(), MSG_NOSIGNAL)) > 0)
+    sent += static_cast<size_t>(n);
+  close(fd);
+  EXPECT_LT(sent, 64u << 20);  // the kernel's buffers hold a part
+  EXPECT_THAT(Ask(PortOf(**server), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n"),
+              HasSubstr("HTTP/1.1 200"));
 }
 
 TEST(MetricsServerTest, TakesOnlyLoopbackAndFreePorts) {

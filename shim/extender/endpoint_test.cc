@@ -16,6 +16,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "shim/extender/testing/test_certificates.h"
+#include "shim/http/testing/flood.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::extender {
@@ -112,6 +113,29 @@ TEST_F(ExtenderServerTest, BodiesAreBounded) {
   ASSERT_TRUE(answer);
   EXPECT_EQ(answer->status, 413);
   EXPECT_EQ(answered_, 1);
+}
+
+// A refused body is not taken for further requests: the connection ends.
+TEST_F(ExtenderServerTest, WhatHasNoEndIsNotRead) {
+  ServerOptions options = Loopback();
+  options.max_body_bytes = 1000;
+  StartServer(std::move(options));
+  const size_t before = http::testing::ResidentBytes();
+  const std::string chunk = absl::StrCat("100000\r\n", std::string(1 << 20, 'x'), "\r\n");
+  for (const char* path : {"/filter", "/unknown"}) {
+    EXPECT_LT(
+        http::testing::Flood(
+            server_->port(),
+            absl::StrCat("POST ", path, " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), chunk),
+        http::testing::kKernelBuffers)
+        << path;
+  }
+  EXPECT_LT(http::testing::Flood(server_->port(),
+                                 "POST /filter HTTP/1.1\r\nX: ", std::string(1 << 20, 'x')),
+            http::testing::kKernelBuffers);
+  EXPECT_LT(http::testing::ResidentBytes(), before + (size_t{16} << 20));
+  EXPECT_EQ(answered_, 0);
+  EXPECT_EQ(Client()->Post("/filter", "1", "application/json")->status, 200);
 }
 
 TEST_F(ExtenderServerTest, RequestsAreBounded) {

@@ -1,17 +1,14 @@
 #include "shim/extender/server.h"
 
-#include <arpa/inet.h>
-#include <dirent.h>
 #include <httplib.h>
-#include <sys/socket.h>
 
 #include <limits>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "shim/http/bounded_server.h"
 #include "shim/http/serving_thread.h"
 
 namespace outboard::extender {
@@ -20,31 +17,8 @@ namespace {
 constexpr char kText[] = "text/plain; charset=utf-8";
 constexpr char kJson[] = "application/json";
 
-// Shuts down reading on the port's connections. The library would wait until idle ones time out,
-// and it does not expose them.
-void EndConnections(int port) {
-  DIR* const folder = opendir("/proc/self/fd");
-  if (folder == nullptr) return;
-  while (const dirent* entry = readdir(folder)) {
-    int descriptor = 0;
-    int listens = 0;
-    socklen_t length = sizeof(listens);
-    if (!absl::SimpleAtoi(entry->d_name, &descriptor) ||
-        getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length) != 0 || listens != 0) {
-      continue;
-    }
-    sockaddr_storage address = {};
-    length = sizeof(address);
-    if (getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) continue;
-    int own_port = -1;
-    if (address.ss_family == AF_INET)
-      own_port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
-    if (address.ss_family == AF_INET6)
-      own_port = ntohs(reinterpret_cast<const sockaddr_in6*>(&address)->sin6_port);
-    if (own_port == port) shutdown(descriptor, SHUT_RD);
-  }
-  closedir(folder);
-}
+// Of a request, besides its body.
+constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
 
 }  // namespace
 
@@ -118,9 +92,7 @@ struct Server::Impl {
     // The library would read the bodies of other requests, chunked ones without a limit.
     server->Post(".*", [this](const httplib::Request&, httplib::Response& response,
                               const httplib::ContentReader& read) {
-      // Unread bytes would be parsed as the next request.
-      size_t bytes = 0;
-      read([&](const char*, size_t size) { return (bytes += size) <= options.max_body_bytes; });
+      read([](const char*, size_t) { return false; });
       Refuse(404, "404 page not found", response);
     });
     server->set_pre_routing_handler(
@@ -148,22 +120,16 @@ Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
-  const ServerOptions& wanted = impl->options;
-  if (wanted.certificate != nullptr) {
-    impl->server = std::make_unique<httplib::SSLServer>(
-        [certificate = wanted.certificate.get()](SSL_CTX& context) {
-          certificate->InstallOn(&context);
-          return true;
-        });
-  } else {
-    impl->server = std::make_unique<httplib::Server>();
-  }
+  ServerOptions& wanted = impl->options;
+  http::ConnectionLimits limits;
+  limits.request_bytes = wanted.max_body_bytes + kMaxHeaderBytes;
+  limits.request = limits.answer = wanted.io_timeout;
+  limits.idle = wanted.idle_timeout;
+  impl->server = std::make_unique<http::BoundedServer>(std::move(wanted.certificate), limits);
   httplib::Server& server = *impl->server;
   server.set_tcp_nodelay(true);
   server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
   server.set_keep_alive_timeout(absl::ToInt64Seconds(wanted.idle_timeout));
-  server.set_read_timeout(absl::ToChronoMilliseconds(wanted.io_timeout));
-  server.set_write_timeout(absl::ToChronoMilliseconds(wanted.io_timeout));
   server.set_payload_max_length(wanted.max_body_bytes);
   impl->AddHandlers();
   const absl::Status started =
@@ -176,8 +142,6 @@ Server::~Server() { Stop(); }
 
 int Server::port() const { return impl_->serving.port(); }
 
-void Server::Stop() {
-  impl_->serving.Stop([this] { EndConnections(impl_->serving.port()); });
-}
+void Server::Stop() { impl_->serving.Stop(); }
 
 }  // namespace outboard::extender

@@ -41,13 +41,15 @@ struct ServerOptions {
   // Longer than the client's own limit: kube-scheduler closes idle connections after 90 s. A
   // request on a connection that the server has closed would fail its pod's attempt.
   absl::Duration idle_timeout = absl::Seconds(120);
-  absl::Duration io_timeout = absl::Seconds(5);
+  // For a whole request, and for its answer. kube-scheduler's own limit is 5 s.
+  absl::Duration io_timeout = absl::Seconds(10);
   // Called on server threads, possibly concurrently.
   std::function<HttpAnswer(Verb verb, std::string body)> answer;
 };
 
 // POST /filter, /prioritize, /preempt, /bind and /admit. The server itself answers 403 to disabled
-// /bind and /admit, 404, 413 to a longer body, and 503 if a request's turn did not come in time.
+// /bind and /admit, 404, 413 to a longer body
+// (either ends the connection), and 503 if a request's turn did not come in time.
 //
 // Threading: Start and Stop from one thread.
 // Lifetime: stops when destroyed; objects used by the callback outlive it.

@@ -83,6 +83,15 @@ class Connection {
       answer.append(buffer, static_cast<size_t>(n));
     return answer;
   }
+  // Sends without end. Returns how many bytes were sent when the server ended the connection.
+  size_t Flood(const std::string& piece) {
+    size_t sent = 0;
+    int n = 0;
+    while (sent < (1u << 30) &&
+           (n = SSL_write(ssl_, piece.data(), static_cast<int>(piece.size()))) > 0)
+      sent += static_cast<size_t>(n);
+    return sent;
+  }
 
  private:
   void Use(const Pair& pair) {
@@ -284,6 +293,15 @@ TEST_F(SecureServerTest, KnowsClientsByCertificatesOfTheAuthority) {
   // The authorities are reloaded, too.
   Write("ca.crt", other.pem());
   EXPECT_THAT(Get("/metrics", "", {.certificate = strange}), EndsWith("\r\n\r\nm 1\n"));
+}
+
+// A header line that the library would read to its end.
+TEST_F(SecureServerTest, WhatHasNoEndIsNotKept) {
+  Start();
+  Connection flooding(server_->port());
+  ASSERT_TRUE(flooding.Handshake());
+  EXPECT_LT(flooding.Flood(std::string(1 << 20, 'x')), size_t{64} << 20);
+  EXPECT_THAT(Get("/healthz"), EndsWith("ok"));
 }
 
 TEST_F(SecureServerTest, IgnoresCertificatesWithoutAnAuthority) {

@@ -17,8 +17,8 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "shim/http/bounded_server.h"
 #include "shim/http/serving_thread.h"
-#include "shim/http/tls_server.h"
 
 namespace outboard::http {
 namespace {
@@ -26,7 +26,6 @@ namespace {
 constexpr size_t kThreads = 4;
 constexpr size_t kTlsThreads = 16;
 constexpr size_t kMaxWaiting = 64;
-constexpr int kIoSeconds = 5;
 constexpr char kOldClearQuarantine[] = "/hosts/forgive";
 constexpr char kCommandHeader[] = "X-Outboard-Command";
 constexpr char kText[] = "text/plain; charset=utf-8";
@@ -175,14 +174,12 @@ PageRequest Describe(const httplib::Request& request) {
 
 struct Server::Impl {
   explicit Impl(ServerOptions given) : options(std::move(given)) {
-    if (options.certificate == nullptr) {
-      server = std::make_unique<httplib::Server>();
-    } else {
+    ConnectionLimits limits;
+    if (options.certificate != nullptr) {
       threads = kTlsThreads;
-      TlsLimits limits;
       limits.per_peer = kTlsThreads / 2;
-      server = std::make_unique<TlsServer>(std::move(options.certificate), limits);
     }
+    server = std::make_unique<BoundedServer>(std::move(options.certificate), limits);
   }
 
   // Rejects, before the library reads a body, what no page accepts: pages are read with GET or
@@ -391,10 +388,6 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   httplib::Server& server = *impl->server;
   if (!server.is_valid()) return absl::InternalError("TLS setup failed");
-  server.set_read_timeout(kIoSeconds);
-  server.set_write_timeout(kIoSeconds);
-  server.set_keep_alive_timeout(kIoSeconds);
-  server.set_keep_alive_max_count(1);  // one per connection: Stop never waits for an idle one
   server.set_payload_max_length(0);
   impl->AddHandlers();
   status = impl->serving.Start(&server, host, port, {impl->threads, kMaxWaiting});

@@ -108,10 +108,9 @@ absl::Status ServingThread::Start(httplib::Server* server, const std::string& ho
 
 int ServingThread::port() const { return impl_->port; }
 
-void ServingThread::Stop(const std::function<void()>& end_connections) {
+void ServingThread::Stop() {
   if (!impl_->thread.joinable()) return;
   impl_->server->stop();
-  if (end_connections) end_connections();
   impl_->thread.join();
 }
 

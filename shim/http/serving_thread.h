@@ -3,7 +3,6 @@
 #define OUTBOARD_SHIM_HTTP_SERVING_THREAD_H_
 
 #include <cstddef>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -41,9 +40,8 @@ class ServingThread {
                      const ServingBounds& bounds);
   // The port in use.
   int port() const;
-  // Stops accepting, calls `end_connections` if set, and waits for requests in progress.
-  // Idempotent.
-  void Stop(const std::function<void()>& end_connections = nullptr);
+  // Stops accepting, and waits for requests in progress. Idempotent.
+  void Stop();
 
  private:
   struct Impl;
