@@ -77,6 +77,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
     : config_(std::make_shared<const config::Config>(std::move(config))),
       client_config_(client_config),
       metrics_(OUTBOARD_VERSION),
+      reachability_(client_config.server, [](const std::string& line) { LOG(WARNING) << line; }),
       client_(client_config, ClientOptions(config_->scheduler.client_connection.qps,
                                            config_->scheduler.client_connection.burst)),
       // As in kube-scheduler: events have their own request budget, and lease requests are never
@@ -168,6 +169,7 @@ kube::CurlApiClientOptions ShimProcess::ClientOptions(double qps, int burst) {
   options.user_agent = "outboard-shim/" OUTBOARD_VERSION;
   options.qps = qps;
   options.burst = burst;
+  options.reachability = &reachability_;
   // As in client-go: the host of the URL, with its port.
   absl::string_view host = client_config_.server;
   if (const size_t scheme = host.find("://"); scheme != host.npos) host.remove_prefix(scheme + 3);
@@ -215,7 +217,10 @@ http::ServerOptions ShimProcess::Pages() {
         return stopping_ ? absl::UnavailableError("process is shutting down") : absl::OkStatus();
       }};
   options.healthz = {lease};
-  options.readyz = {lease, shutdown, {"sched-handler-sync", [this] { return CheckSynced(); }}};
+  options.readyz = {{"api-server", [this] { return reachability_.Check(absl::Now()); }},
+                    lease,
+                    shutdown,
+                    {"sched-handler-sync", [this] { return CheckSynced(); }}};
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return DescribeConfig(); };
   options.hosts = [this] { return DescribeHosts(); };

@@ -67,6 +67,7 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
           report.hosts.push_back({view.host, view.instance, view.usable, view.sent_version,
                                   view.acknowledged_version});
         }
+        report.api_server = std::string(reachability_.Check(now).message());
         return report;
       },
       kPageAnswer);
@@ -89,7 +90,11 @@ std::string ShimProcess::DescribeConfig() {
 
 absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
   const auto report = task_queue_.Ask<diagnostics::HostReport>(
-      [this](absl::Time now) { return diagnostics::CollectHosts(host_registry_, now); },
+      [this](absl::Time now) {
+        diagnostics::HostReport report = diagnostics::CollectHosts(host_registry_, now);
+        report.api_server = std::string(reachability_.Check(now).message());
+        return report;
+      },
       kPageAnswer);
   if (!report.has_value()) return NotInTime();
   return diagnostics::ToJson(*report);

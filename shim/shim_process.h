@@ -164,6 +164,7 @@ class ShimProcess final : public Shim {
   metrics::Metrics metrics_;
   hosts::HostLoop loop_;
   TaskQueue task_queue_{&loop_};
+  kube::Reachability reachability_;
   kube::CurlApiClient client_;
   kube::CurlApiClient event_client_;
   kube::CurlApiClient lease_client_;

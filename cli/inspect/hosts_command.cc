@@ -156,8 +156,9 @@ absl::StatusOr<std::string> HostsTable(const std::string& json) {
          absl::StrCat(behind), absl::StrCat(instance.value("failures", int64_t{0})),
          absl::StrCat(instance.value("why", ""), ShadowText(instance), WarningText(instance))});
   }
-  if (rows.size() == 1) return std::string("no plugin host has answered yet\n");
-  return http::AlignedRows(rows);
+  return absl::StrCat(
+      http::Notice(parsed.value("apiServer", "")),
+      rows.size() == 1 ? "no plugin host has answered yet\n" : http::AlignedRows(rows));
 }
 
 int RunHosts(const std::vector<std::string>& arguments) {

@@ -21,6 +21,13 @@ TEST(HostsCommandTest, HelpListsEveryFlag) {
               UnorderedElementsAreArray(config::HelpFlags(kRollbackHelp)));
 }
 
+TEST(HostsTableTest, SaysFirstThatTheApiServerIsAway) {
+  EXPECT_EQ(*HostsTable(R"({"time":"2026-01-01T00:10:00.000Z","instances":[],
+      "apiServer":"API server https://api has not answered for 40s: Connection refused"})"),
+            "warning: API server https://api has not answered for 40s: Connection refused\n"
+            "no plugin host has answered yet\n");
+}
+
 TEST(HostsCommandTest, WrongUsage) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunHosts({"main"}), 2);

@@ -122,7 +122,8 @@ absl::StatusOr<std::string> QueueTable(const std::string& json) {
   std::vector<std::string> counts;
   for (const auto& [place, count] : parsed["counts"].items())
     counts.push_back(absl::StrCat(count.get<int64_t>(), " ", place));
-  std::string out = absl::StrCat(absl::StrJoin(counts, ", "), "\n");
+  std::string out =
+      absl::StrCat(http::Notice(parsed.value("apiServer", "")), absl::StrJoin(counts, ", "), "\n");
   if (rows.size() == 1) return out;
   out += http::AlignedRows(rows);
   if (const int64_t omitted = parsed.value("omitted", int64_t{0}); omitted > 0)

@@ -43,6 +43,13 @@ TEST(QueueTableTest, ShowsPlacesAgesAndReasons) {
   EXPECT_TRUE(absl::IsInternal(QueueTable("<html>").status()));
 }
 
+TEST(QueueTableTest, SaysFirstThatTheApiServerIsAway) {
+  EXPECT_EQ(*QueueTable(R"({"time":"2026-01-01T00:10:00.000Z","counts":{"active":0},"pods":[],
+      "apiServer":"API server https://api has not answered for 40s: Connection refused"})"),
+            "warning: API server https://api has not answered for 40s: Connection refused\n"
+            "0 active\n");
+}
+
 TEST(QueueCommandTest, ReadsItsArguments) {
   const auto line = ParseQueue({"ns/a", "-o", "json", "--server=127.0.0.1:1", "--limit", "7"});
   ASSERT_TRUE(line.ok()) << line.status();

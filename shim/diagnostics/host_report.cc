@@ -26,12 +26,13 @@ Json ToJson(const hosts::ShadowReport& shadow) {
 }  // namespace
 
 HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now) {
-  return {now, hosts.Describe()};
+  return {now, "", hosts.Describe()};
 }
 
 std::string ToJson(const HostReport& report) {
   Json out;
   out["time"] = TimeText(report.time);
+  if (!report.api_server.empty()) out["apiServer"] = report.api_server;
   out["instances"] = Json::array();
   for (const hosts::HostRegistry::View& view : report.instances) {
     Json json = {{"host", view.host},

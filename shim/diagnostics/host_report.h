@@ -13,13 +13,15 @@ namespace outboard::diagnostics {
 
 struct HostReport {
   absl::Time time;
+  // Since when and why the API server does not answer. Empty if it does.
+  std::string api_server;
   std::vector<hosts::HostRegistry::View> instances;
 };
 
 // Threading: scheduling thread.
 HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now);
 
-// One object: `time`, `instances`; times in RFC 3339.
+// One object: `time`, `apiServer` unless it is empty, `instances`; times in RFC 3339.
 // Threading: any thread.
 std::string ToJson(const HostReport& report);
 

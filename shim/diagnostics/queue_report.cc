@@ -148,6 +148,7 @@ QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& 
 std::string ToJson(const QueueReport& report) {
   Json json;
   AddTime("time", report.time, &json);
+  if (!report.api_server.empty()) json["apiServer"] = report.api_server;
   const QueueCounts& counts = report.counts;
   json["counts"] = {{"active", counts.active},
                     {"backoff", counts.backoff},

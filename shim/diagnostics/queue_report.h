@@ -51,6 +51,8 @@ struct HostEntry {
 
 struct QueueReport {
   absl::Time time;
+  // Since when and why the API server does not answer. Empty if it does.
+  std::string api_server;
   QueueCounts counts;
   std::vector<PodEntry> pods;
   size_t omitted = 0;  // matching pods beyond the limit
@@ -64,8 +66,8 @@ struct QueueReport {
 QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& query,
                          absl::Time now);
 
-// One object: `time`, `counts`, `pods`, `omitted`, `hosts`; times in RFC 3339. Unset times are
-// omitted.
+// One object: `time`, `apiServer`, `counts`, `pods`, `omitted`, `hosts`; times in RFC 3339. Unset
+// times and an empty `apiServer` are omitted.
 // Threading: any thread.
 std::string ToJson(const QueueReport& report);
 

@@ -23,6 +23,10 @@ absl::Time TimeOf(absl::string_view text) {
   return time;
 }
 
+std::string Notice(absl::string_view notice) {
+  return notice.empty() ? "" : absl::StrCat("warning: ", notice, "\n");
+}
+
 std::string AlignedRows(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows)

@@ -16,6 +16,9 @@ std::string Age(absl::Duration age);
 // A page's time (RFC 3339); InfinitePast if invalid. Pure.
 absl::Time TimeOf(absl::string_view text);
 
+// A page's notice as the first line of a command's output; "" for an empty one. Pure.
+std::string Notice(absl::string_view notice);
+
 // Aligned columns, two blanks apart, one line per row. All rows must have as many cells as the
 // first row, which must exist. Pure.
 std::string AlignedRows(const std::vector<std::vector<std::string>>& rows);

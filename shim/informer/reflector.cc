@@ -285,8 +285,11 @@ void Reflector::Count(const Step& step, const Failure& failure) {
                << "watch on " << options_.name << ": " << failure.message;
     return;
   }
-  LOG(WARNING) << options_.name << ": list or watch ended: " << failure.message << " (code "
-               << failure.code << "); resuming";
+  // The client reports an API server that does not answer, once for all requests.
+  const bool is_reported = failure.kind == Failure::Kind::kConnection;
+  LOG_IF(WARNING, !is_reported || VLOG_IS_ON(1))
+      << options_.name << ": list or watch ended: " << failure.message << " (code " << failure.code
+      << "); resuming";
 }
 
 bool Reflector::IsAbsent(const Step& step, const Failure& failure) {

@@ -79,7 +79,7 @@ void CurlApiClient::Start(ApiRequest request, Done done) {
 absl::Status CurlApiClient::Stream(const ApiRequest& request, StreamSink& sink,
                                    const CancelToken& cancel) {
   CurlSetup setup(config_, options_.user_agent);
-  return RunCurlStream(setup, *config_.credentials, request, sink, cancel);
+  return RunCurlStream(setup, *config_.credentials, options_.reachability, request, sink, cancel);
 }
 
 void CurlApiClient::Wake() {
@@ -144,10 +144,11 @@ void CurlApiClient::StartReady(absl::Time now) {
 void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   ApiRequest& request = pending->request;
   auto credentials = config_.credentials->Get(now);
-  if (!credentials.ok()) {
-    pending->done(WithDelivery(credentials.status(), Delivery::kNotSent));
-    return;
-  }
+  const auto not_sent = [&](const absl::Status& why) {
+    if (options_.reachability != nullptr) options_.reachability->OnFailure(why.message(), now);
+    pending->done(WithDelivery(why, Delivery::kNotSent));
+  };
+  if (!credentials.ok()) return not_sent(credentials.status());
   std::unique_ptr<Transfer> transfer;
   if (idle_.empty()) {
     transfer = std::make_unique<Transfer>();
@@ -165,8 +166,7 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   if (!prepared.ok()) {
     curl_easy_reset(easy);
     idle_.push_back(std::move(transfer));
-    pending->done(WithDelivery(prepared, Delivery::kNotSent));
-    return;
+    return not_sent(prepared);
   }
   transfer->credentials = *std::move(credentials);
   transfer->sent_at = now;
@@ -247,6 +247,13 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   if (options_.observer && transfer->refused.ok()) {
     const int status = code == CURLE_OK ? transfer->headers.http_status() : 0;
     options_.observer(pending->request.method, status, now - transfer->sent_at);
+  }
+  if (options_.reachability != nullptr && transfer->refused.ok()) {
+    if (transfer->headers.complete()) {
+      options_.reachability->OnAnswer(now);
+    } else if (code != CURLE_OK) {
+      options_.reachability->OnFailure(CurlErrorText(code, transfer->detail), now);
+    }
   }
   absl::StatusOr<ApiResponse> result = absl::UnknownError("");
   bool retried = false;

@@ -15,6 +15,7 @@
 #include "shim/kube/api_client.h"
 #include "shim/kube/client_config.h"
 #include "shim/kube/curl_transfer.h"
+#include "shim/kube/reachability.h"
 #include "shim/kube/token_bucket.h"
 
 namespace outboard::kube {
@@ -29,6 +30,9 @@ struct CurlApiClientOptions {
   int max_in_flight = 32;
   // Called on the client's thread after each attempt of a request; status 0 without an answer.
   std::function<void(Method, int http_status, absl::Duration)> observer;
+  // Notified of each answer and of each request without one, watches included. Shared by clients,
+  // and outlives them. May be null.
+  Reachability* reachability = nullptr;
 };
 
 // One thread drives one HTTP/2 connection with many requests in flight. Watches run on their

@@ -11,6 +11,7 @@
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
+#include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "shim/kube/testing/fake_api_server.h"
 
@@ -405,6 +406,32 @@ TEST(CurlApiClientStream, EndsWithTheSinksStatusOnSilenceAndOnCancel) {
   EXPECT_EQ(client.Stream(Get(path + "101"), cancelled, cancel).code(),
             absl::StatusCode::kCancelled);
   other.join();
+}
+
+// All clients and watches of a process report to one place.
+TEST(CurlApiClientStream, ReportsWhetherTheServerAnswers) {
+  FakeApiServer server;
+  ClientConfig gone;
+  {
+    FakeApiServer ended;
+    gone = ended.Config();
+  }
+  std::vector<std::string> lines;
+  Reachability reachability("https://api", [&](const std::string& line) { lines.push_back(line); });
+  CurlApiClientOptions options = NoLimit();
+  options.reachability = &reachability;
+  CurlApiClient client(gone, options);
+  CurlApiClient answered(server.Config(), options);
+  ASSERT_FALSE(client.Call(CreatePod("a")).ok());
+  EXPECT_TRUE(reachability.Check(absl::Now()).ok());
+  Recorder sink;
+  ASSERT_FALSE(client.Stream(Get("/api/v1/pods?watch=true"), sink, CancelToken()).ok());
+  EXPECT_THAT(std::string(reachability.Check(absl::Now()).message()),
+              ::testing::HasSubstr("https://api does not answer: Failed to connect"));
+  // An error is an answer, too.
+  ASSERT_TRUE(answered.Call(Get("/api/v1/namespaces/ns/pods/none")).ok());
+  EXPECT_TRUE(reachability.Check(absl::Now()).ok());
+  EXPECT_EQ(lines.size(), 2u);
 }
 
 TEST(CurlApiClientStream, ErrorAnswersAndLostConnections) {

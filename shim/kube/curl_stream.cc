@@ -16,6 +16,7 @@ struct MultiDeleter {
 // State shared by libcurl's callbacks and the loop.
 struct StreamState {
   StreamSink* sink;
+  Reachability* reachability;  // may be null
   HeaderReader headers;
   bool headers_passed = false;
   absl::Status end;  // Not OK once the sink has ended the stream.
@@ -23,6 +24,7 @@ struct StreamState {
   bool PassHeaders() {
     if (headers_passed) return true;
     headers_passed = true;
+    if (reachability != nullptr) reachability->OnAnswer(absl::Now());
     end = sink->OnHeaders(headers.http_status(), headers.content_type(), headers.retry_after());
     return end.ok();
   }
@@ -77,14 +79,18 @@ absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const Canc
 
 }  // namespace
 
-absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const ApiRequest& request,
-                           StreamSink& sink, const CancelToken& cancel) {
+absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachability* reachability,
+                           const ApiRequest& request, StreamSink& sink, const CancelToken& cancel) {
   if (request.method != Method::kGet || !request.body.empty()) {
     return absl::InvalidArgumentError("a stream is a GET without a body");
   }
   const absl::Time now = absl::Now();
   auto credentials = source.Get(now);
-  if (!credentials.ok()) return WithDelivery(credentials.status(), Delivery::kNotSent);
+  const auto not_sent = [&](const absl::Status& why) {
+    if (reachability != nullptr) reachability->OnFailure(why.message(), now);
+    return WithDelivery(why, Delivery::kNotSent);
+  };
+  if (!credentials.ok()) return not_sent(credentials.status());
 
   CurlEasy easy(curl_easy_init());
   std::unique_ptr<CURLM, MultiDeleter> multi(curl_multi_init());
@@ -92,10 +98,11 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const Api
   absl::Status prepared =
       setup.Prepare(easy.get(), request, **credentials, /*multiplex=*/false, now, &raw_headers);
   CurlList headers(raw_headers);
-  if (!prepared.ok()) return WithDelivery(prepared, Delivery::kNotSent);
+  if (!prepared.ok()) return not_sent(prepared);
 
   StreamState state;
   state.sink = &sink;
+  state.reachability = reachability;
   char detail[CURL_ERROR_SIZE] = "";
   curl_easy_setopt(easy.get(), CURLOPT_HTTPGET, 1L);
   curl_easy_setopt(easy.get(), CURLOPT_ERRORBUFFER, detail);
@@ -114,6 +121,11 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const Api
   }
   // libcurl treats a connection that ends within the headers as an answer.
   if (ended.ok() && code == CURLE_OK && !state.headers.complete()) code = CURLE_GOT_NOTHING;
+  if (reachability != nullptr && !state.headers.complete() &&
+      (absl::IsDeadlineExceeded(ended) || code != CURLE_OK)) {
+    reachability->OnFailure(code == CURLE_OK ? ended.message() : CurlErrorText(code, detail),
+                            absl::Now());
+  }
   if (state.headers.http_status() == 401) source.Rejected(*credentials, absl::Now());
   absl::Status result = ended;
   if (!state.end.ok()) {

@@ -5,12 +5,14 @@
 #include "absl/status/status.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/curl_transfer.h"
+#include "shim/kube/reachability.h"
 
 namespace outboard::kube {
 
 // Implements ApiClient::Stream for one watch. `setup` and `source` belong to the client.
-absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, const ApiRequest& request,
-                           StreamSink& sink, const CancelToken& cancel);
+// `reachability` may be null.
+absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachability* reachability,
+                           const ApiRequest& request, StreamSink& sink, const CancelToken& cancel);
 
 }  // namespace outboard::kube
 

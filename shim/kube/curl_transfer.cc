@@ -205,6 +205,10 @@ absl::Status CurlSetup::Prepare(CURL* easy, const ApiRequest& request,
   return absl::OkStatus();
 }
 
+absl::string_view CurlErrorText(CURLcode code, const char* detail) {
+  return detail[0] != '\0' ? detail : curl_easy_strerror(code);
+}
+
 absl::Status TransportError(CURL* easy, CURLcode code, const char* detail,
                             const ApiRequest& request) {
   long request_bytes = 0;
@@ -212,7 +216,7 @@ absl::Status TransportError(CURL* easy, CURLcode code, const char* detail,
   const Delivery delivery = request_bytes == 0 ? Delivery::kNotSent : Delivery::kUnknown;
   const std::string message =
       absl::StrCat(MethodName(request.method), " ", request.path.substr(0, request.path.find('?')),
-                   ": ", detail[0] != '\0' ? detail : curl_easy_strerror(code));
+                   ": ", CurlErrorText(code, detail));
   return WithDelivery(code == CURLE_OPERATION_TIMEDOUT ? absl::DeadlineExceededError(message)
                                                        : absl::UnavailableError(message),
                       delivery);

@@ -74,6 +74,9 @@ class CurlSetup {
   bool loopback_ = false;
 };
 
+// libcurl's text for a request that had no answer.
+absl::string_view CurlErrorText(CURLcode code, const char* detail);
+
 // The status of an exchange that ended without an answer, marked with its Delivery.
 absl::Status TransportError(CURL* easy, CURLcode code, const char* detail,
                             const ApiRequest& request);

@@ -201,7 +201,10 @@ absl::StatusOr<Lease> LeaseElector::Send(kube::ApiRequest request) {
   absl::Status status = response.ok() ? kube::ToStatus(*response) : response.status();
   if (status.ok()) return ParseLease(response->body);
   // An absent lease and a conflict are expected.
-  if (!(read && absl::IsNotFound(status)) && !absl::IsAborted(status)) {
+  if (!response.ok()) {
+    // The client reports an API server that does not answer, once for all requests.
+    VLOG(1) << "lease " << options_.lease_name << ": " << status;
+  } else if (!(read && absl::IsNotFound(status)) && !absl::IsAborted(status)) {
     LOG(WARNING) << "lease " << options_.lease_name << ": " << status;
   }
   return status;
