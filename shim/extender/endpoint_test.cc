@@ -75,10 +75,20 @@ TEST_F(ExtenderServerTest, ServesVerbsOverOneConnection) {
     EXPECT_EQ(answer->body, absl::StrCat("\"", verb, " 5\""));
     EXPECT_EQ(answer->get_header_value("Content-Type"), "application/json");
   }
-  EXPECT_EQ(client->Post("/evict", "1", "application/json")->status, 404);
-  EXPECT_EQ(client->Post("/filter", "1", "application/json")->status, 200);
-  EXPECT_EQ(client->Get("/filter")->status, 405);
-  EXPECT_EQ(client->Put("/filter", "1", "application/json")->status, 405);
+  // The end of the connection is announced: a client must not find out with its next request.
+  const auto refused = [&](const httplib::Result& answer, int status) {
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->status, status);
+    EXPECT_EQ(answer->get_header_value("Connection"), "close");
+    EXPECT_FALSE(answer->has_header("Keep-Alive"));
+    const httplib::Result next = client->Post("/filter", "1", "application/json");
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->status, 200);
+    EXPECT_FALSE(next->has_header("Connection"));
+  };
+  refused(client->Post("/evict", "1", "application/json"), 404);
+  refused(client->Get("/filter"), 405);
+  refused(client->Put("/filter", "1", "application/json"), 405);
 }
 
 TEST_F(ExtenderServerTest, BodiesAreBounded) {

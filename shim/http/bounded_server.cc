@@ -212,6 +212,13 @@ void Discard(const Sockets& sockets) {
 BoundedServer::BoundedServer(std::unique_ptr<ServingCertificate> certificate,
                              ConnectionLimits limits)
     : certificate_(std::move(certificate)), limits_(limits) {
+  // Announced, so that the client does not send its next request on this connection.
+  set_post_routing_handler([](const httplib::Request&, httplib::Response& response) {
+    if (response.status / 100 != 4) return;
+    response.headers.erase("Keep-Alive");
+    response.headers.erase("Connection");
+    response.set_header("Connection", "close");
+  });
   if (certificate_ == nullptr) return;
   context_ = SSL_CTX_new(TLS_server_method());
   if (context_ != nullptr) certificate_->InstallOn(context_);
