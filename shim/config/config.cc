@@ -15,6 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "shim/config/documents.h"
 #include "shim/config/yaml_reader.h"
 
@@ -68,7 +69,8 @@ const std::vector<std::string>& SchedulerFields() {
 const std::vector<std::string>& ShimFields() {
   static const auto& fields = *new std::vector<std::string>(FieldsOf([](MapReader& reader) {
     ShimConfig config;
-    ReadShimConfig(reader, &config);
+    std::vector<std::string> warnings;
+    ReadShimConfig(reader, &config, &warnings);
   }));
   return fields;
 }
@@ -113,6 +115,20 @@ bool FewDocuments(const std::string& text) {
   return true;
 }
 
+// yaml-cpp's message, or a clearer one where people often err.
+std::string WordsFor(const YAML::Exception& error, absl::string_view text) {
+  const std::vector<absl::string_view> lines = absl::StrSplit(text, '\n');
+  const auto line = static_cast<size_t>(std::max(error.mark.line, 0));
+  if (line < lines.size()) {
+    const size_t indentation = lines[line].find_first_not_of(" \t");
+    if (lines[line].substr(0, indentation).find('\t') != absl::string_view::npos)
+      return "a tab in the indentation; YAML allows only spaces there";
+  }
+  if (error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW) return "a [ is not closed";
+  if (error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW) return "a { is not closed";
+  return error.msg;
+}
+
 class FileReader {
  public:
   explicit FileReader(Config* config) : config_(config), problems_(config->file) {}
@@ -130,7 +146,7 @@ class FileReader {
     } catch (const YAML::Exception& error) {
       Location where;
       if (!error.mark.is_null()) where = Location{error.mark.line + 1, error.mark.column + 1, ""};
-      problems_.Add(where, error.msg);
+      problems_.Add(where, WordsFor(error, text));
     } catch (const std::exception& error) {
       problems_.Add(Location(), absl::StrCat("cannot be read: ", error.what()));
     }
@@ -155,7 +171,7 @@ class FileReader {
     } else if (kind == kShimKind) {
       if (!CheckVersion(reader, version, kShimVersion) || !CheckOnce(reader, &has_shim_)) return;
       reader.SetHint(BelongsTo(kSchedulerKind, SchedulerFields()));
-      ReadShimConfig(reader, &config_->shim);
+      ReadShimConfig(reader, &config_->shim, &config_->warnings);
     } else {
       problems_.Add(reader.where("kind"),
                     absl::StrCat("expected ", kSchedulerKind, " or ", kShimKind, ", got ",

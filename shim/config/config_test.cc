@@ -256,7 +256,7 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "f.yaml:3:1: extenders: HTTP extenders are not supported yet; remove this field\n"
        "f.yaml:3:13: extenders[0].weight: Invalid value: 0: must have a positive weight applied to "
        "it"},
-      {"a: [1\n", "f.yaml:4:1: end of sequence flow not found"},
+      {"a: [1\n", "f.yaml:4:1: a [ is not closed"},
       {"hosts: []\n",
        "f.yaml:3:1: hosts: unknown field; it belongs into the document of kind ShimConfiguration"},
       {"---\nkind: ShimConfig\n",

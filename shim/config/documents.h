@@ -15,7 +15,7 @@ namespace outboard::config {
 // Each reads a whole document, fills in defaults and validates. Problems are added to the reader's.
 void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
                          std::vector<std::string>* warnings);
-void ReadShimConfig(MapReader& reader, ShimConfig* out);
+void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>* warnings);
 
 // The defaults for a file without KubeSchedulerConfiguration.
 SchedulerConfig DefaultSchedulerConfig();

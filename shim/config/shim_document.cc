@@ -59,6 +59,14 @@ void CheckHostAddress(MapReader& reader, const HostSpec& host) {
   }
 }
 
+// Kubernetes' syntax of a label's value, and of the name part of its key.
+bool IsLabelText(absl::string_view text) {
+  const auto ends_well = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  return !text.empty() && text.size() <= 63 && ends_well(text.front()) && ends_well(text.back()) &&
+         std::all_of(text.begin(), text.end(),
+                     [&](char c) { return ends_well(c) || c == '-' || c == '_' || c == '.'; });
+}
+
 void ReadHosts(MapReader& reader, ShimConfig* out) {
   std::set<std::string> names;
   std::set<std::string> addresses;
@@ -67,6 +75,11 @@ void ReadHosts(MapReader& reader, ShimConfig* out) {
     host.where = entry.where();
     if (!entry.String("name", &host.name) || host.name.empty()) {
       entry.problems().Add(entry.where("name"), "Required value");
+    } else if (!IsLabelText(host.name)) {
+      // It is part of sockets' names, of commands and of metrics.
+      entry.problems().Add(entry.where("name"),
+                           absl::StrCat("expected letters, digits, -, _ and ., at most 63, got \"",
+                                        host.name, "\""));
     } else if (!names.insert(host.name).second) {
       entry.problems().Add(entry.where("name"),
                            absl::StrCat("Duplicate value: \"", host.name, "\""));
@@ -236,12 +249,27 @@ constexpr NamedVerb kVerbs[] = {{"create", v1alpha1::CustomResource::CREATE},
                                 {"patch", v1alpha1::CustomResource::PATCH},
                                 {"patchStatus", v1alpha1::CustomResource::PATCH_STATUS}};
 
-void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
+// A version of Kubernetes' usual form: v1, v1alpha1, v2beta3.
+bool IsUsualVersion(absl::string_view version) {
+  return version.size() > 1 && version[0] == 'v' &&
+         absl::ascii_isdigit(static_cast<unsigned char>(version[1]));
+}
+
+void ReadCustomResource(MapReader& reader, CustomResourceRule* rule,
+                        std::vector<std::string>* warnings) {
   rule->where = reader.where();
   if (!reader.String("resource", &rule->resource) || rule->resource.empty()) {
     reader.problems().Add(reader.where("resource"), "Required value");
   } else if (const auto name = kube::ParseCustomResourceName(rule->resource); !name.ok()) {
     reader.problems().Add(reader.where("resource"), std::string(name.status().message()));
+  } else if (!IsUsualVersion(name->version)) {
+    // Legal, but more often the version was forgotten.
+    const Location where = reader.where("resource");
+    warnings->push_back(reader.problems().Line(
+        where, where.path,
+        absl::StrCat("version \"", name->version, "\" of ", name->resource, " in group ",
+                     name->group, " is unusual; the form is RESOURCE.VERSION.GROUP, such as ",
+                     name->resource, ".v1.", name->version, ".", name->group)));
   }
   std::vector<std::string> verbs;
   reader.StringList("verbs", &verbs);
@@ -262,14 +290,6 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule) {
                      hint.empty() ? "; the resource is always listed and watched" : hint));
   }
   reader.StringList("namespaces", &rule->namespaces);
-}
-
-// Kubernetes' syntax of a label's value, and of the name part of its key.
-bool IsLabelText(absl::string_view text) {
-  const auto ends_well = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
-  return !text.empty() && text.size() <= 63 && ends_well(text.front()) && ends_well(text.back()) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return ends_well(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 bool IsLabelKey(absl::string_view key) {
@@ -359,7 +379,7 @@ bool SplitHostPort(absl::string_view address, std::string* host, int* port) {
   return true;
 }
 
-void ReadShimConfig(MapReader& reader, ShimConfig* out) {
+void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>* warnings) {
   reader.String("socketDirectory", &out->socket_directory);
   if (!out->socket_directory.empty() && out->socket_directory[0] != '/')
     reader.problems().Add(reader.where("socketDirectory"), "must be an absolute path");
@@ -389,7 +409,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out) {
   std::set<std::string> resources;
   reader.MapList("customResources", [&](MapReader& r) {
     CustomResourceRule rule;
-    ReadCustomResource(r, &rule);
+    ReadCustomResource(r, &rule, warnings);
     if (!resources.insert(rule.resource).second) {
       r.problems().Add(r.where("resource"),
                        absl::StrCat("Duplicate value: \"", rule.resource, "\""));
