@@ -28,6 +28,8 @@ constexpr absl::Duration kEventDrain = absl::Seconds(10);
 constexpr absl::Duration kHostlessLeaderTimeout = absl::Seconds(30);
 // As in kube-scheduler: /livez fails if the loss of the lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
+// No turn of the scheduling thread takes as long: calls of hosts have deadlines of about a second.
+constexpr absl::Duration kHungThread = absl::Seconds(20);
 
 queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   queue::QueueOptions options;
@@ -148,6 +150,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
   scheduler_.PauseBackgroundWrites(true);
+  host_registry_.SetClusterComplete(false);
 }
 
 ShimProcess::~ShimProcess() {
@@ -207,6 +210,15 @@ absl::Status ShimProcess::CheckSynced() const {
       absl::StrCat("informers not synced: ", absl::StrJoin(missing, ", ")));
 }
 
+absl::Status ShimProcess::CheckHeartbeat() const {
+  return heartbeat_.Check(kHungThread, leader::BootTimeNow());
+}
+
+absl::Status ShimProcess::CheckHosts() const {
+  if (serves_some_pods_) return absl::OkStatus();
+  return absl::UnavailableError("no profile has all its plugin hosts; see /hosts");
+}
+
 http::ServerOptions ShimProcess::Pages() {
   http::ServerOptions options;
   const http::Check lease = {
@@ -216,10 +228,14 @@ http::ServerOptions ShimProcess::Pages() {
       "shutdown", [this] {
         return stopping_ ? absl::UnavailableError("process is shutting down") : absl::OkStatus();
       }};
-  options.healthz = {lease};
+  const http::Check thread = {"scheduling-thread", [this] { return CheckHeartbeat(); }};
+  options.healthz = {lease, thread};
+  options.livez = {thread};
   options.readyz = {{"api-server", [this] { return reachability_.Check(absl::Now()); }},
                     lease,
+                    thread,
                     shutdown,
+                    {"plugin-hosts", [this] { return CheckHosts(); }},
                     {"sched-handler-sync", [this] { return CheckSynced(); }}};
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return DescribeConfig(); };
@@ -290,6 +306,7 @@ void ShimProcess::StartElector() {
   // A leader without its host keeps pods waiting that another replica could place. If no replica is
   // ready, one must lead all the same, to report to pods what they wait for.
   options.useful = [this] { return Synced() && hosts_ready_; };
+  options.alive = [this] { return CheckHeartbeat().ok(); };
   metrics::Gauge& leading = metrics_.leader.With({wanted.resource_name});
   elector_ = std::make_unique<leader::LeaseElector>(
       lease_client_, std::move(options),
@@ -344,6 +361,12 @@ absl::Status ShimProcess::Start() {
           [this](std::string host, std::string instance) {
             task_queue_.Post([this, host = std::move(host), instance = std::move(instance)](
                                  absl::Time now) { host_registry_.OnGone(host, instance, now); });
+          },
+          [this](std::string host, std::string instance, absl::Duration silence) {
+            task_queue_.Post([this, host = std::move(host), instance = std::move(instance),
+                              silence](absl::Time now) {
+              host_registry_.OnSilent(host, instance, silence, now);
+            });
           }});
   host_registry_.SetCallbacks(
       {[this](const std::string& address) { connector_->NeedsHandshake(address); },
@@ -355,13 +378,16 @@ absl::Status ShimProcess::Start() {
 }
 
 void ShimProcess::RunOnce(absl::Time now) {
+  heartbeat_.Beat(leader::BootTimeNow());
   task_queue_.Run(now);
   if (!caches_synced_ && Synced()) {
     caches_synced_ = true;
+    host_registry_.SetClusterComplete(true);
     scheduler_.PauseBackgroundWrites(false);
   }
   host_registry_.Tick(now);
   hosts_ready_ = host_registry_.AllReady();
+  serves_some_pods_ = host_registry_.ServesSomePods();
   scheduler_.Tick(now);
   if (extender_handler_ != nullptr && now >= extender_handler_->NextTick())
     extender_handler_->Tick(now);
@@ -398,7 +424,7 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
 
 bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
   const bool leads = elector_ != nullptr && elector_->leading();
-  if (!leads || host_registry_.ServesSomePods()) {
+  if (!leads || serves_some_pods_) {
     led_with_hosts_ = led_with_hosts_ || leads;
     without_hosts_since_.reset();
     return false;

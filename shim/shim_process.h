@@ -22,6 +22,7 @@
 #include "shim/diagnostics/attempt_log.h"
 #include "shim/extender/endpoint.h"
 #include "shim/extender/extender_handler.h"
+#include "shim/heartbeat.h"
 #include "shim/host_call_metrics.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
@@ -132,6 +133,10 @@ class ShimProcess final : public Shim {
   bool LeaderWithoutHosts(absl::Time now);
   // As Fence, but unlimited once the lease was released: events report earlier decisions.
   absl::Time EventFence() const { return lease_released_ ? absl::InfiniteFuture() : Fence(); }
+  // Whether the scheduling thread still runs.
+  absl::Status CheckHeartbeat() const;
+  // Whether some profile's pods can be placed.
+  absl::Status CheckHosts() const;
   // All informers have synced.
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
@@ -160,6 +165,7 @@ class ShimProcess final : public Shim {
   const kube::ClientConfig client_config_;
   const std::string hostname_ = Hostname();
   const std::string session_id_ = RandomId();
+  Heartbeat heartbeat_{leader::BootTimeNow()};
   // In dependency order: each member uses earlier ones.
   metrics::Metrics metrics_;
   hosts::HostLoop loop_;
@@ -208,6 +214,7 @@ class ShimProcess final : public Shim {
   bool caches_synced_ = false;  // and the scheduler was notified
   std::atomic<int> synced_{0};
   std::atomic<bool> hosts_ready_{false};           // every host that a profile needs is serving
+  std::atomic<bool> serves_some_pods_{false};      // the hosts of some profile are
   bool led_with_hosts_ = false;                    // pods could be placed while this replica led
   std::optional<absl::Time> without_hosts_since_;  // since when no pod can be placed
   std::atomic<bool> stopping_{false};

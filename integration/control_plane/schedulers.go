@@ -371,6 +371,9 @@ func (o *Outboard) WaitReady(ctx context.Context) error {
 	return err
 }
 
+// Check asks for a health check, such as /livez. An error has the beginning of the page.
+func (o *Outboard) Check(ctx context.Context, path string) error { return httpOK(o.url + path)(ctx) }
+
 func (*Outboard) Name() string { return "outboard" }
 
 // ConfigFile returns the path of the shim's configuration.

@@ -28,6 +28,7 @@ var (
 	handovers = flag.Int("failover.handovers", 4, "number of SIGTERMs to the leader")
 	kills     = flag.Int("failover.kills", 2, "number of kills of the leader")
 	stops     = flag.Int("failover.stops", 2, "number of SIGSTOPs of the leader")
+	hangs     = flag.Int("failover.hangs", 1, "number of SIGSTOPs of the leader's host")
 )
 
 const (
@@ -303,6 +304,68 @@ func TestALeaderWithoutAHostHandsOver(t *testing.T) {
 	}
 	r.startAgain(leader)
 	r.finish(false)
+}
+
+// A leader whose host hangs notices that although the connection stays, and hands over.
+func TestALeaderWhoseHostHangsHandsOver(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t)
+	var took []time.Duration
+	for range *hangs {
+		leader := r.bindingLeader()
+		replica := r.replicas[leader]
+		atAnyMoment()
+		began := time.Now()
+		if err := syscall.Kill(-replica.Host.PID(), syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		// Asked until then, because the process ends when it has handed over.
+		r.eventually(leader+" is not ready", func() (bool, error) { return replica.Check(t.Context(), "/readyz") != nil, nil })
+		t.Logf("%s is not ready %.2f s after its host was stopped", leader, time.Since(began).Seconds())
+		took = append(took, r.takenOver(leader, began))
+		t.Logf("%s handed over %.2f s after its host was stopped", leader, took[len(took)-1].Seconds())
+		<-replica.Shim.Exited()
+		if !strings.Contains(replica.Shim.LogTail(), "leaderelection released: no usable plugin host") {
+			t.Errorf("%s does not say why it ended: %s", leader, replica.Shim.LogTail())
+		}
+		if err := syscall.Kill(-replica.Host.PID(), syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		r.startAgain(leader)
+	}
+	if _, most := tell(t, "handover after SIGSTOP of the host", took); most > 45*time.Second {
+		t.Errorf("the longest took %v, want at most 45 s", most)
+	}
+	r.finish(false)
+}
+
+// A leader whose scheduling thread hangs lets its lease expire, and its liveness probe fails. What the thread hangs in
+// is the configuration: a pipe without a writer.
+func TestALeaderThatHangsIsSucceeded(t *testing.T) {
+	t.Parallel()
+	r := startReplicas(t)
+	leader := r.bindingLeader()
+	replica := r.replicas[leader]
+	config := replica.ConfigFile()
+	if err := os.Remove(config); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if err := syscall.Mkfifo(config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	took := r.takenOver(leader, began)
+	t.Logf("%s was succeeded %.2f s after its scheduling thread hung", leader, took.Seconds())
+	if took > 45*time.Second {
+		t.Errorf("it took %v, want at most 45 s", took)
+	}
+	if err := replica.Check(t.Context(), "/livez"); err == nil || !strings.Contains(err.Error(), "[-]scheduling-thread failed") {
+		t.Errorf("/livez: %v", err)
+	}
+	// Like a kubelet whose liveness probe failed.
+	replica.Shim.Kill()
+	<-replica.Shim.Exited()
+	r.finish(true)
 }
 
 // The leader's pod dies: the standby waits for the lease to expire, but not longer.

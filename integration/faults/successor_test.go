@@ -59,10 +59,12 @@ func TestABadSuccessor(t *testing.T) {
 		{"crash-in-warm-up", 0, "lost instance \\S+ \\(build \\S+\\) while it was syncing: the connection broke", ""},
 		{"wrong-in-shadow", 0, "is quarantined: in the shadow, pod \\S+: ", "quarantined"},
 		{"one-percent", 1, "is quarantined: 1 calls without a usable answer within \\S+, the last: one call in a hundred fails", "quarantined"},
+		{"flood", 0, "is quarantined: it pushed more than the shim takes", "quarantined"},
 	} {
 		t.Run(test.fault, func(t *testing.T) {
 			errorsBefore := attempts(t, outboard, "error")
 			stop := createSteadily(t, client, test.fault)
+			before := residentMiB(t, outboard)
 			outboard.SetHostProgram(faulty, "--host", filepath.Join(directory, "outboard-host"), "--fault", test.fault)
 			if err := outboard.StartHost(); err != nil {
 				t.Fatal(err)
@@ -88,7 +90,11 @@ func TestABadSuccessor(t *testing.T) {
 			if got := attempts(t, outboard, "unschedulable"); got != 0 {
 				t.Errorf("%v attempts found no node for a pod", got)
 			}
-			t.Logf("%d pods bound; %s", created, line)
+			grown := residentMiB(t, outboard) - before
+			if grown > 64 {
+				t.Errorf("the shim grew by %d MiB, want at most 64", grown)
+			}
+			t.Logf("%d pods bound, the shim grew by %d MiB; %s", created, grown, line)
 		})
 	}
 	log := shimLog(t, outboard)
@@ -110,6 +116,16 @@ func TestABadSuccessor(t *testing.T) {
 	if report.Unbound+report.BoundTwice+report.Overcommitted+report.UnknownNode > 0 {
 		t.Error("faults")
 	}
+}
+
+// residentMiB returns the most memory that the shim ever had.
+func residentMiB(t *testing.T, outboard *controlplane.Outboard) int64 {
+	t.Helper()
+	usage, err := outboard.Shim.Usage()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int64(usage.PeakRSS >> 20)
 }
 
 func clock(t *testing.T, text string) time.Time {

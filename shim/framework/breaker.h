@@ -18,6 +18,12 @@ class Breaker {
     open_ = true;
     return true;
   }
+  // True if this opens it: the host is known not to answer, without a call.
+  bool Open() {
+    if (limit_ == 0 || open_) return false;
+    open_ = true;
+    return true;
+  }
   // True if it was open. One more failure opens it again.
   bool OnProbeAnswered() {
     if (!open_) return false;

@@ -73,6 +73,9 @@ class HostClient {
   // Queues changes for the host's cluster cache and starts to send them; never waits. Later calls
   // carry `request.version()`.
   virtual void SendChanges(const v1alpha1::SyncRequest& request) = 0;
+  // Whether earlier changes are still on their way. What can wait is not sent then: a host that
+  // does not read would make them pile up here.
+  virtual bool sending() const { return false; }
   // The cache version that the host acknowledged; the maximum for hosts without a cache.
   virtual int64_t acknowledged_version() const { return std::numeric_limits<int64_t>::max(); }
   // The latest time sent to the host that it acknowledged; everything it did until then has

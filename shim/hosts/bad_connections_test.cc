@@ -280,5 +280,53 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
   }
 }
 
+TEST_F(BadConnectionsTest, AHostThatHangsIsReportedUntilItAnswers) {
+  config::ShimConfig config;
+  config::HostSpec spec;
+  spec.name = "good";
+  spec.address = good_->address();
+  config.hosts.push_back(spec);
+  absl::Mutex mu;
+  std::vector<absl::Duration> silences;
+  int answers = 0;
+  HostConnector::Callbacks callbacks;
+  callbacks.on_handshake = [](const Endpoint&, const std::shared_ptr<grpc::Channel>&,
+                              const GetHostInfoResponse&) {};
+  callbacks.on_ready = [&](const std::string&, const std::string&, const std::string&) {
+    absl::MutexLock lock(&mu);
+    ++answers;
+  };
+  callbacks.on_draining = callbacks.on_gone = [](const std::string&, const std::string&) {};
+  callbacks.on_silent = [&](const std::string& host, const std::string& instance,
+                            absl::Duration silence) {
+    EXPECT_EQ(host, "good");
+    EXPECT_EQ(instance, "fake-1");
+    absl::MutexLock lock(&mu);
+    silences.push_back(silence);
+  };
+  good_->Answer<ProbeRequest, ProbeResponse>([](const ProbeRequest&, ProbeResponse* response) {
+    response->set_host_instance("fake-1");
+    response->set_state(ProbeResponse::READY);
+    return grpc::Status::OK;
+  });
+  testing::Fault hangs;
+  hangs.delay = absl::Hours(1);
+  hangs.times = -1;
+  good_->Inject<ProbeRequest>(hangs);
+  HostConnector connector(config, callbacks);
+  {
+    absl::MutexLock lock(&mu);
+    const auto twice = [&]() { return silences.size() >= 2; };
+    ASSERT_TRUE(mu.AwaitWithTimeout(absl::Condition(&twice), absl::Minutes(1)));
+    EXPECT_GE(silences[0], absl::Milliseconds(900));
+    EXPECT_GT(silences[1], silences[0] + absl::Milliseconds(900));
+    EXPECT_EQ(answers, 0);
+  }
+  good_->ClearFaults();
+  absl::MutexLock lock(&mu);
+  const auto answered = [&]() { return answers > 0; };
+  ASSERT_TRUE(mu.AwaitWithTimeout(absl::Condition(&answered), absl::Minutes(1)));
+}
+
 }  // namespace
 }  // namespace outboard::hosts

@@ -66,8 +66,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> DialUnix(const std::string& path,
   Socket socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (socket.fd < 0) return Unavailable(path, errno);
   // A Unix socket connects at once, or returns EAGAIN: the listener's backlog is full.
-  if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0)
+  if (connect(socket.fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) != 0) {
+    if (errno == EAGAIN) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat(path, ": the process behind the socket does not accept connections"));
+    }
     return Unavailable(path, errno);
+  }
   ucred peer = {};
   socklen_t size = sizeof(peer);
   if (getsockopt(socket.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0)

@@ -36,7 +36,8 @@ std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address);
 // - Network: both sides show certificates; the files are read each time.
 //
 // Threading: any thread; blocks for at most a second.
-// Errors: UNAVAILABLE if nothing answers; PERMISSION_DENIED for another user's process; NOT_FOUND
+// Errors: UNAVAILABLE if nothing answers; RESOURCE_EXHAUSTED if the process behind a Unix socket
+// accepts no connections; PERMISSION_DENIED for another user's process; NOT_FOUND
 // for certificate files.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(const Endpoint& endpoint,
                                                     const std::vector<int64_t>& allowed_uids);

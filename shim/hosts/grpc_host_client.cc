@@ -80,6 +80,7 @@ class GrpcHostClient::SyncStream {
       : client_(client), started_(this), read_(this), written_(this), finished_(this) {
     stream_ = client->state_stub_->PrepareAsyncSync(&context_, client->loop_->queue());
     Begin();
+    busy_since_ = absl::Now();
     stream_->StartCall(&started_);
   }
 
@@ -92,6 +93,8 @@ class GrpcHostClient::SyncStream {
   }
   bool busy() const { return writing_; }
   bool idle() const { return started_ok_ && !writing_ && waiting_.empty(); }
+  // The start of the call, or of the write in flight.
+  absl::Time busy_since() const { return busy_since_; }
 
   // Detaches the client; the stream deletes itself once gRPC has returned every operation.
   void Abandon() {
@@ -120,6 +123,7 @@ class GrpcHostClient::SyncStream {
 
   void Write(const SyncRequest& request) {
     writing_ = true;
+    busy_since_ = absl::Now();
     Begin();
     stream_->Write(request, &written_);
   }
@@ -155,7 +159,10 @@ class GrpcHostClient::SyncStream {
     }
     if (ok) {
       client_->OnPush(std::move(push_));
-      push_.Clear();
+      // What it pushes now stays in the connection's buffers.
+      if (client_->lost_) return End();
+      // A new one: a cleared message keeps the memory of the largest that it ever held.
+      push_ = SyncResponse();
       stream_->Read(&push_, &read_);
       return;
     }
@@ -178,11 +185,13 @@ class GrpcHostClient::SyncStream {
   std::deque<SyncRequest> waiting_;
   bool started_ok_ = false;
   bool writing_ = false;
+  absl::Time busy_since_;
   int operations_ = 0;
 };
 
 GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
-                               std::shared_ptr<grpc::Channel> channel, GetHostInfoResponse info)
+                               std::shared_ptr<grpc::Channel> channel, GetHostInfoResponse info,
+                               const HostLimits& limits)
     : loop_(loop),
       session_id_(std::move(session_id)),
       channel_(std::move(channel)),
@@ -199,17 +208,26 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
       pre_enqueue_stub_(PreEnqueueService::NewStub(channel_)),
       reserve_stub_(ReserveService::NewStub(channel_)),
       permit_stub_(PermitService::NewStub(channel_)),
-      pre_bind_stub_(PreBindService::NewStub(channel_)) {}
+      pre_bind_stub_(PreBindService::NewStub(channel_)),
+      pushes_(limits) {}
 
 void GrpcHostClient::OnPush(SyncResponse push) {
   // A version that was never sent cannot have arrived.
   if (push.has_ack() && push.ack().version() <= sent_version_) {
+    bool is_news = push.ack().version() > acknowledged_version_;
     acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
-    if (const int64_t told = push.ack().time_unix_nanos(); told != 0)
+    if (const int64_t told = push.ack().time_unix_nanos(); told != 0) {
+      is_news = is_news || absl::FromUnixNanos(told) != acknowledged_time_;
       acknowledged_time_ = absl::FromUnixNanos(told);
+    }
+    if (!is_news && !pushes_.Count(push, absl::Now())) lost_ = true;
     return;
   }
-  pushes_.push_back(std::move(push));
+  if (!pushes_.Add(std::move(push), absl::Now())) lost_ = true;
+}
+
+absl::Time GrpcHostClient::unread_since() const {
+  return sending() ? sync_->busy_since() : absl::InfiniteFuture();
 }
 
 bool GrpcHostClient::sending() const { return sync_ != nullptr && !sync_->idle(); }
@@ -230,7 +248,7 @@ void GrpcHostClient::SendChanges(const SyncRequest& request) {
   sync_->Send(request);
 }
 
-std::vector<SyncResponse> GrpcHostClient::TakePushes() { return std::exchange(pushes_, {}); }
+std::vector<SyncResponse> GrpcHostClient::TakePushes() { return pushes_.Take(); }
 
 absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadline,
                                    CycleResponse* response) {

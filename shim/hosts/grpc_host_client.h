@@ -24,7 +24,9 @@
 #include "shim/hosts/call_observer.h"
 #include "shim/hosts/cycle_stream.h"
 #include "shim/hosts/endpoint.h"
+#include "shim/hosts/host_limits.h"
 #include "shim/hosts/host_loop.h"
+#include "shim/hosts/push_inbox.h"
 #include "shim/hosts/readiness_watch.h"
 
 namespace outboard::hosts {
@@ -48,7 +50,7 @@ absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
 class GrpcHostClient final : public framework::HostClient {
  public:
   GrpcHostClient(HostLoop* loop, std::string session_id, std::shared_ptr<grpc::Channel> channel,
-                 v1alpha1::GetHostInfoResponse info);
+                 v1alpha1::GetHostInfoResponse info, const HostLimits& limits = HostLimits());
   ~GrpcHostClient() override;
 
   // Waits for the answer; for programs that have nothing else to do.
@@ -69,8 +71,13 @@ class GrpcHostClient final : public framework::HostClient {
   void MarkDraining() { draining_ = true; }
   // Notifies the host that this session ends, without waiting for an answer.
   void SendDrain();
-  // The connection broke; the instance is gone permanently.
+  // The connection broke, or the instance pushed more than its limits allow; it is gone
+  // permanently.
   bool lost() const { return lost_; }
+  bool pushed_too_much() const { return pushes_.overflowed(); }
+  // Since when the host has not read a message of the change stream; InfiniteFuture: it has read
+  // all of them.
+  absl::Time unread_since() const;
   int64_t acknowledged_version() const override { return acknowledged_version_; }
   absl::Time acknowledged_time() const override { return acknowledged_time_; }
 
@@ -88,8 +95,7 @@ class GrpcHostClient final : public framework::HostClient {
   bool cycle_under_way() const;
   // Stops waiting.
   void DropCycle();
-  // Whether the last changes are still being sent.
-  bool sending() const;
+  bool sending() const override;
   void SendChanges(const v1alpha1::SyncRequest& request) override;
   std::vector<v1alpha1::SyncResponse> TakePushes() override;
   absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,
@@ -181,7 +187,7 @@ class GrpcHostClient final : public framework::HostClient {
   int64_t sent_version_ = 0;
   bool lost_ = false;
   bool draining_ = false;
-  std::vector<v1alpha1::SyncResponse> pushes_;
+  PushInbox pushes_;
 };
 
 }  // namespace outboard::hosts

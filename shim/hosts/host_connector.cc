@@ -2,6 +2,7 @@
 
 #include <glog/logging.h>
 
+#include <algorithm>
 #include <chrono>
 #include <iterator>
 #include <utility>
@@ -184,25 +185,47 @@ void HostConnector::TryHandshake(const KnownEndpoint& entry) {
     it->second.connected = true;
     it->second.instance = info->host_instance();
     it->second.last_error.clear();
+    it->second.silent_since = absl::InfiniteFuture();
   }
   callbacks_.on_handshake(endpoint, *std::move(channel), *std::move(info));
 }
 
+void HostConnector::NoteProbe(const KnownEndpoint& entry, bool answered, absl::Time began) {
+  absl::Time silent_since = absl::InfiniteFuture();
+  {
+    absl::MutexLock lock(&mu_);
+    const auto it = known_.find(entry.endpoint.address);
+    if (it == known_.end() || it->second.instance != entry.instance) return;
+    absl::Time& since = it->second.silent_since;
+    since = answered ? absl::InfiniteFuture() : std::min(since, began);
+    silent_since = since;
+  }
+  if (!answered)
+    callbacks_.on_silent(entry.endpoint.host, entry.instance, absl::Now() - silent_since);
+}
+
 void HostConnector::Probe(const KnownEndpoint& entry) {
+  const absl::Time began = absl::Now();
   // A separate connection, so that only the scheduling thread polls the connection of the calls.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(entry.endpoint, allowed_uids());
   if (!channel.ok()) {
-    if (absl::IsUnavailable(channel.status()))
+    // A host that hangs does not accept connections either; its backlog fills up.
+    if (absl::IsResourceExhausted(channel.status())) {
+      NoteProbe(entry, false, began);
+    } else if (absl::IsUnavailable(channel.status())) {
       callbacks_.on_gone(entry.endpoint.host, entry.instance);
+    }
     return;
   }
   auto stub = v1alpha1::PluginHostService::NewStub(*channel);
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kHandshakeTimeout));
   v1alpha1::ProbeResponse response;
-  // A probe without an answer has no meaning: a host that is gone has closed its connection, a slow
-  // one misses the deadlines of calls.
-  if (!stub->Probe(&context, v1alpha1::ProbeRequest(), &response).ok()) return;
+  const grpc::Status status = stub->Probe(&context, v1alpha1::ProbeRequest(), &response);
+  // Other errors are answers, or mean that nothing listens there. Then the connection of the calls
+  // shows whether the host is gone.
+  NoteProbe(entry, status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED, began);
+  if (!status.ok()) return;
   if (response.host_instance() != entry.instance) {
     callbacks_.on_gone(entry.endpoint.host, entry.instance);
   } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {

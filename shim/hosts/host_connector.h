@@ -40,6 +40,9 @@ class HostConnector {
     std::function<void(std::string host, std::string instance)> on_draining;
     // No process answers there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;
+    // A probe was not answered in time, like all since `silence` ago.
+    std::function<void(std::string host, std::string instance, absl::Duration silence)> on_silent =
+        [](const std::string&, const std::string&, absl::Duration) {};
   };
   HostConnector(const config::ShimConfig& config, Callbacks callbacks);
   ~HostConnector();
@@ -59,12 +62,16 @@ class HostConnector {
     bool retired = false;
     std::string instance;
     std::string last_error;
+    absl::Time silent_since =
+        absl::InfiniteFuture();  // InfiniteFuture: the last probe was answered
   };
   void Run();
   // Adds new sockets of the directory, and removes deleted ones.
   void ScanDirectory();
   void TryHandshake(const KnownEndpoint& entry);
   void Probe(const KnownEndpoint& entry);
+  // Notes that the probe that began then was answered, or was not.
+  void NoteProbe(const KnownEndpoint& entry, bool answered, absl::Time began);
   std::vector<int64_t> allowed_uids() const;
 
   const Callbacks callbacks_;
@@ -74,7 +81,7 @@ class HostConnector {
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
   std::set<std::string> logged_problems_;  // already logged; of the thread
-  bool reported_empty_ = false;       // the directory has no sockets; of the thread
+  bool reported_empty_ = false;            // the directory has no sockets; of the thread
   std::thread thread_;
   std::map<std::string, std::future<void>> visits_;  // in progress, by address; of the thread
 };

@@ -34,11 +34,14 @@ class HostLoop final : public framework::Waiter {
   HostLoop(const HostLoop&) = delete;
   HostLoop& operator=(const HostLoop&) = delete;
 
+  static constexpr int kMostPerTurn = 1000;
+
   grpc::CompletionQueue* queue() { return &queue_; }
 
-  // Runs completions until `done` holds; false at `deadline`.
+  // Runs completions until `done` holds; false at `deadline`, even while more keep coming.
   bool RunUntil(const bool& done, absl::Time deadline);
-  // Runs what has already completed, without waiting.
+  // Runs what has already completed, without waiting; at most kMostPerTurn, because a peer may
+  // cause completions faster than they are run.
   void RunReady();
 
   void Wait(absl::Time deadline) override;

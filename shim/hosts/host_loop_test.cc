@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -39,6 +40,39 @@ TEST(HostLoopTest, LookingForWhatIsReadyTakesNoTime) {
     for (int i = 0; i < kLooks; ++i) loop.RunReady();
     return absl::Now() - began < kLooks * absl::Microseconds(100);
   }));
+}
+
+// Completes again as soon as it is run, like a peer that sends faster than we take.
+struct Endless final : Completion {
+  explicit Endless(HostLoop* loop) : loop(loop) { Begin(); }
+  void Begin() {
+    alarm = std::make_unique<grpc::Alarm>();
+    alarm->Set(loop->queue(), gpr_time_0(GPR_CLOCK_MONOTONIC), this);
+  }
+  void OnDone(bool) override {
+    ++times;
+    is_over = stop;
+    if (!stop) Begin();
+  }
+  HostLoop* const loop;
+  std::unique_ptr<grpc::Alarm> alarm;
+  int64_t times = 0;
+  bool stop = false;
+  bool is_over = false;
+};
+
+TEST(HostLoopTest, CompletionsThatKeepComingDoNotHoldTheThread) {
+  HostLoop loop;
+  Endless endless(&loop);
+  const bool never = false;
+  const absl::Time began = absl::Now();
+  EXPECT_FALSE(loop.RunUntil(never, began + absl::Milliseconds(20)));
+  EXPECT_GT(endless.times, 0);
+  loop.RunReady();
+  loop.Wait(absl::Now() + absl::Milliseconds(20));
+  EXPECT_LT(absl::Now() - began, absl::Seconds(20));
+  endless.stop = true;
+  EXPECT_TRUE(loop.RunUntil(endless.is_over, absl::Now() + absl::Seconds(20)));
 }
 
 TEST(HostLoopTest, WaitsUntilADeadlineAndNoLongerThanForAnEvent) {

@@ -32,18 +32,6 @@ bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
   return MessageDifferencer::Equals(in_a->second, in_b->second);
 }
 
-// A call without an answer in time may be chance. An unusable answer, or a host that reports its
-// own failure, is not.
-bool IsBroken(const absl::Status& status) {
-  return absl::IsInternal(status) || absl::IsInvalidArgument(status) ||
-         absl::IsOutOfRange(status) || absl::IsDataLoss(status) || absl::IsUnknown(status) ||
-         absl::IsUnimplemented(status);
-}
-
-std::string TextOf(const v1alpha1::GetHostInfoResponse& info) {
-  return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
-}
-
 }  // namespace
 
 absl::string_view StateName(InstanceState state) {
@@ -107,11 +95,11 @@ absl::StatusOr<Plans> HostRegistry::PlansWith(const std::string& host,
 void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceState state,
                          std::string why, absl::Time now) {
   if (state == InstanceState::kRefused || state == InstanceState::kQuarantined) {
-    LOG(ERROR) << "Host \"" << name << "\": " << TextOf(instance->info) << " is "
-               << StateName(state) << ": " << why;
+    LOG(ERROR) << "Host \"" << name << "\": " << instance->text() << " is " << StateName(state)
+               << ": " << why;
   } else {
-    VLOG(1) << "Host \"" << name << "\": " << TextOf(instance->info) << " is " << StateName(state)
-            << ": " << why;
+    VLOG(1) << "Host \"" << name << "\": " << instance->text() << " is " << StateName(state) << ": "
+            << why;
   }
   instance->state = state;
   instance->why = std::move(why);
@@ -121,8 +109,6 @@ void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceSt
 absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
                                        std::shared_ptr<grpc::Channel> channel,
                                        v1alpha1::GetHostInfoResponse info, absl::Time now) {
-  LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
-            << " answered: " << TextOf(info) << ", " << info.plugins_size() << " plugins";
   Host& host = hosts_[endpoint.host];
   // An instance with a known address or id starts from scratch.
   for (size_t i = host.instances.size(); i-- > 0;) {
@@ -138,6 +124,9 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
                           ? std::min(absl::FromUnixMicros(info.started_unix_micros()), now)
                           : now;
   instance->info = std::move(info);
+  LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
+            << " answered: " << instance->text() << ", " << instance->info.plugins_size()
+            << " plugins";
   if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
   if (const auto bad = host.quarantined.find(instance->build_key());
       bad != host.quarantined.end()) {
@@ -218,6 +207,7 @@ void HostRegistry::Disconnect(Instance* instance) {
   instance->inline_host = nullptr;
   instance->grpc_client = nullptr;
   instance->snapshot = nullptr;
+  instance->awaits_cluster = false;
 }
 
 void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time now) {
@@ -233,8 +223,8 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
     return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
   }
   instance->configured = configure->second;
-  instance->grpc_client =
-      std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel, instance->info);
+  instance->grpc_client = std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel,
+                                                           instance->info, limits_);
   instance->grpc_client->StartConfigure(instance->configured, absl::Now() + kConfigureDeadline);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
 }
@@ -281,12 +271,12 @@ void HostRegistry::Serve(const std::string& name, Instance* next, const std::str
     Enter(name, previous, InstanceState::kStandby, absl::StrCat(next->id(), " took over"), now);
   }
   ++switches_[{name, reason}];
-  LOG(INFO) << "Host \"" << name << "\": " << TextOf(next->info) << " serves"
-            << (previous == nullptr ? "" : absl::StrCat(" instead of ", TextOf(previous->info)))
+  LOG(INFO) << "Host \"" << name << "\": " << next->text() << " serves"
+            << (previous == nullptr ? "" : absl::StrCat(" instead of ", previous->text()))
             << ", at version " << next->grpc_client->acknowledged_version() << ": " << why;
 }
 
-HostRegistry::Instance* HostRegistry::NewestReady(Host* host, const Instance* but) {
+Instance* HostRegistry::NewestReady(Host* host, const Instance* but) {
   Instance* newest = nullptr;
   for (const auto& instance : host->instances) {
     if (instance.get() == but || !instance->ready()) continue;
@@ -306,28 +296,13 @@ void HostRegistry::Remove(const std::string& name, Instance* instance, absl::Tim
                                     [&](const auto& held) { return held.get() == instance; }));
 }
 
-void HostRegistry::OnLost(const std::string& name, Instance* instance, const std::string& why,
-                          absl::Time now) {
-  LOG(WARNING) << "Host \"" << name << "\" lost " << TextOf(instance->info) << " while it was "
-               << StateName(instance->state) << ": " << why;
-  const std::string address = instance->endpoint.address;
-  Host& host = hosts_[name];
-  if (host.serving == instance) {
-    if (Instance* next = NewestReady(&host, instance)) {
-      Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);
-    }
-  }
-  Remove(name, instance, now);
-  callbacks_.on_lost(address);
-}
-
 void HostRegistry::TakeWarning(const std::string& name, Instance* instance,
                                const std::string& warning) {
   const std::string cut = framework::CutText(warning);
   if (instance->warning == cut) return;
   instance->warning = cut;
   if (!cut.empty())
-    LOG(WARNING) << "Host \"" << name << "\": " << TextOf(instance->info) << " warns: " << cut;
+    LOG(WARNING) << "Host \"" << name << "\": " << instance->text() << " warns: " << cut;
 }
 
 void HostRegistry::OnProbedReady(const std::string& name, const std::string& id,
@@ -358,39 +333,6 @@ void HostRegistry::OnDraining(const std::string& host_name, const std::string& i
   }
 }
 
-void HostRegistry::OnGone(const std::string& name, const std::string& id, absl::Time now) {
-  Host& host = hosts_[name];
-  for (const auto& instance : host.instances) {
-    // Streams of connected instances report their own loss.
-    if (instance->id() != id || instance->grpc_client != nullptr) continue;
-    return OnLost(name, instance.get(), "no process listens at its address", now);
-  }
-}
-
-void HostRegistry::OnHostCallFailed(const std::string& id, const absl::Status& status) {
-  for (auto& [name, host] : hosts_) {
-    if (host.serving == nullptr || host.serving->id() != id) continue;
-    host.serving->failures += IsBroken(status) ? config_->shim.replacement.rollback_failures : 1;
-    ++host.serving->bad_calls;
-    host.serving->last_failure = std::string(status.message());
-  }
-}
-
-void HostRegistry::GiveUp(const std::string& name, Host* host, Instance* previous,
-                          const std::string& why, absl::Time now) {
-  Instance* const bad = host->serving;
-  Serve(name, previous, "rollback", absl::StrCat(bad->id(), " was rolled back: ", why), now);
-  if (host->serving != previous) return;  // Must be configured again; the next Tick does.
-  Quarantine(name, bad, why, now);
-}
-
-void HostRegistry::Quarantine(const std::string& name, Instance* instance, const std::string& why,
-                              absl::Time now) {
-  hosts_[name].quarantined[instance->build_key()] = why;
-  Disconnect(instance);
-  Enter(name, instance, InstanceState::kQuarantined, why, now);
-}
-
 // Moves each instance that is ready for its next state.
 void HostRegistry::Promote(const std::string& name, Host* host, absl::Time now) {
   if (host->serving == nullptr || !host->serving->ready()) {
@@ -416,7 +358,7 @@ void HostRegistry::Promote(const std::string& name, Host* host, absl::Time now) 
     if (is_new && config_->shim.replacement.shadow_cycles > 0 && EnterShadow(name, instance, now))
       continue;
     if (was_compared) {
-      LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info) << " in the shadow of "
+      LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " in the shadow of "
                 << serving << ": " << instance->shadow.Summary();
     }
     Serve(name, instance, "newer", absl::StrCat("it is newer than ", serving), now);
@@ -439,15 +381,16 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
         Enter(name, instance, InstanceState::kRefused, std::string(problems.message()), now);
         continue;
       }
+      instance->awaits_cluster = true;
+      if (!cluster_is_complete_) instance->why = "the shim does not know the whole cluster yet";
+    }
+    if (instance->awaits_cluster && cluster_is_complete_) {
+      instance->awaits_cluster = false;
       BeginCacheSync(instance, now);
       Enter(name, instance, InstanceState::kSyncing, "its cluster cache is being filled", now);
     }
     SendSnapshotPiece(*host, instance);
-    if (instance->grpc_client->lost()) {
-      OnLost(name, instance, "the connection broke", now);
-    } else if (host->serving == instance && scheduler_->WantsNewSession(name)) {
-      OnLost(name, instance, "its cluster cache differs from the shim's", now);
-    }
+    EndIfBroken(name, host, instance, now);
   }
   Promote(name, host, now);
   const config::Replacement& replacement = config_->shim.replacement;
@@ -468,8 +411,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
                          host->serving != instance && instance->grpc_client != nullptr &&
                          now - instance->since >= replacement.keep_warm;
     if (!is_over) continue;
-    LOG(INFO) << "Host \"" << name << "\": " << TextOf(instance->info)
-              << " was replaced; draining it";
+    LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " was replaced; draining it";
     instance->grpc_client->SendDrain();
     const std::string address = instance->endpoint.address;
     Remove(name, instance, now);
@@ -487,7 +429,7 @@ void HostRegistry::Tick(absl::Time now) {
       // An instance must not receive later changes while it evaluates.
       if (instance.get() != host.serving && instance->cursor != 0 &&
           instance->grpc_client != nullptr && instance->snapshot == nullptr &&
-          !instance->shadow_cycle.has_value()) {
+          !instance->grpc_client->sending() && !instance->shadow_cycle.has_value()) {
         Follow(instance.get(), now);
       }
     }
@@ -518,7 +460,8 @@ absl::Status HostRegistry::Reload(std::shared_ptr<const config::Config> config, 
 
 bool HostRegistry::IsServed(const std::string& host) const {
   const auto it = hosts_.find(host);
-  return it != hosts_.end() && it->second.serving != nullptr;
+  return it != hosts_.end() && it->second.serving != nullptr && it->second.serving->ready() &&
+         !scheduler_->IsHeldBack(host);
 }
 
 bool HostRegistry::AllReady() const {

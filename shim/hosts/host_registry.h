@@ -18,13 +18,12 @@
 #include "absl/time/time.h"
 #include "shim/config/config.h"
 #include "shim/hosts/endpoint.h"
-#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/host_limits.h"
 #include "shim/hosts/host_loop.h"
-#include "shim/hosts/inline_host.h"
+#include "shim/hosts/instance.h"
 #include "shim/hosts/instance_view.h"
 #include "shim/hosts/plans.h"
 #include "shim/hosts/shadow.h"
-#include "shim/hosts/shadow_cycle_runner.h"
 #include "shim/scheduler/scheduler.h"
 
 namespace outboard::hosts {
@@ -69,6 +68,12 @@ class HostRegistry final : public framework::ShadowObserver {
         [](const std::string&) -> CallObserver* { return nullptr; };
   };
   void SetCallbacks(Callbacks callbacks) { callbacks_ = std::move(callbacks); }
+  // For instances that begin from now on.
+  void SetLimits(const HostLimits& limits) { limits_ = limits; }
+
+  // Until the cluster is complete, no instance receives it: a host is ready with all of it, and no
+  // call has to carry the rest. Complete unless set.
+  void SetClusterComplete(bool complete) { cluster_is_complete_ = complete; }
 
   // An instance answered the handshake. Profiles are resolved and instances configured once every
   // host of the configuration has answered, or others have waited long enough and serve all
@@ -80,6 +85,9 @@ class HostRegistry final : public framework::ShadowObserver {
   // A probe reports that the instance is ready.
   void OnProbedReady(const std::string& host, const std::string& instance,
                      const std::string& warning, absl::Time now);
+  // The instance has not answered probes for this long.
+  void OnSilent(const std::string& host, const std::string& instance, absl::Duration silence,
+                absl::Time now);
   void OnCycle(const framework::AnsweredCycle& cycle, absl::Time now) override;
   bool RecordsCalls(const std::string& host_name) const override;
   void OnCallsRecorded(const framework::AnsweredPoints& points, absl::Time now) override;
@@ -110,7 +118,7 @@ class HostRegistry final : public framework::ShadowObserver {
 
   // When to send the next piece of a snapshot; all other work wakes the loop by itself.
   absl::Time NextWakeup() const;
-  // True once every host that a profile needs is serving.
+  // True while every host that a profile needs is serving.
   bool AllReady() const;
   // Whether pods of some profile can be placed: those that need no unavailable host.
   bool ServesSomePods() const;
@@ -118,52 +126,6 @@ class HostRegistry final : public framework::ShadowObserver {
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
 
  private:
-  struct Instance {
-    Endpoint endpoint;
-    std::shared_ptr<grpc::Channel> channel;
-    v1alpha1::GetHostInfoResponse info;
-    absl::Time started;  // as the host reports, else the time of the handshake
-    std::unique_ptr<GrpcHostClient> grpc_client;
-    std::unique_ptr<hosts::InlineHost> inline_host;  // if it keeps no cluster cache
-    cache::ClusterState::Cursor cursor = 0;
-    std::unique_ptr<cache::Snapshot> snapshot;  // while it is being sent
-    absl::Time next_piece = absl::InfinitePast();
-    v1alpha1::ConfigureRequest configured;
-    InstanceState state = InstanceState::kWaiting;
-    std::string why;
-    std::string warning;
-    absl::Time since;
-    // While it serves: calls without a usable answer, and their weight for a rollback.
-    int64_t bad_calls = 0;
-    int64_t failures = 0;
-    std::string last_failure;
-    ShadowReport shadow;
-    // In the shadow: what it would do if it served, by profile.
-    std::map<std::string, framework::HostProfile> shares;
-    std::optional<ShadowCycle> shadow_cycle;   // to be answered
-    std::unique_ptr<ShadowCycleRunner> chain;  // asks it, if not in one message
-    absl::Time shadow_deadline;                // of the one message
-
-    const std::string& id() const { return info.host_instance(); }
-    // Identifies the build for a quarantine.
-    const std::string& build_key() const {
-      return info.build_digest().empty() ? info.host_instance() : info.build_digest();
-    }
-    bool is_fused() const;
-    // The client for the scheduler.
-    framework::HostClient* client(const cache::ClusterState* cluster);
-    // Null if it keeps a cluster cache.
-    hosts::InlineHost* Inline(const cache::ClusterState* cluster);
-    // Whether it can get the serving instance's next questions.
-    bool awaits_shadow_cycle() const {
-      return state == InstanceState::kShadow && !shadow_cycle.has_value() && ready();
-    }
-    bool ready() const {
-      return grpc_client != nullptr && grpc_client->usable() &&
-             (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
-              state == InstanceState::kServing || state == InstanceState::kStandby);
-    }
-  };
   struct Host {
     std::vector<std::unique_ptr<Instance>> instances;
     Instance* serving = nullptr;
@@ -172,6 +134,7 @@ class HostRegistry final : public framework::ShadowObserver {
     std::map<std::string, std::string> quarantined;  // build key → why
   };
 
+  // Whether an instance serves and is called.
   bool IsServed(const std::string& host) const;
   std::vector<std::string> HostNames() const;
   bool EveryHostAnswered() const;
@@ -199,6 +162,10 @@ class HostRegistry final : public framework::ShadowObserver {
   // Takes the instance out of service, if it serves, and forgets it.
   void Remove(const std::string& name, Instance* instance, absl::Time now);
   void OnLost(const std::string& name, Instance* instance, const std::string& why, absl::Time now);
+  // Ends the session of an instance that cannot go on, for one of several reasons; true if it did.
+  bool EndIfBroken(const std::string& name, Host* host, Instance* instance, absl::Time now);
+  // Handles what an instance pushed that does not serve; true if that ended its session.
+  bool TakePushes(const std::string& name, Instance* instance, absl::Time now);
   // Takes a build out of service, with the reason.
   void Quarantine(const std::string& name, Instance* instance, const std::string& why,
                   absl::Time now);
@@ -224,6 +191,8 @@ class HostRegistry final : public framework::ShadowObserver {
   void BeginCacheSync(Instance* instance, absl::Time now);
   // Sends the next piece of the snapshot once the last one is out; slowly while another serves.
   void SendSnapshotPiece(const Host& host, Instance* instance);
+  // Whether it has not gone on with its snapshot for too long.
+  bool IsStuckInSnapshot(Instance* instance) const;
   // Sends changes to an instance that no call keeps up to date.
   void Follow(Instance* instance, absl::Time now);
 
@@ -232,6 +201,8 @@ class HostRegistry final : public framework::ShadowObserver {
   HostLoop* const loop_;
   scheduler::Scheduler* const scheduler_;
   Callbacks callbacks_;
+  HostLimits limits_;
+  bool cluster_is_complete_ = true;
   std::map<std::string, Host> hosts_;
   std::optional<Plans> plans_;
   std::map<std::pair<std::string, std::string>, int64_t> switches_;

@@ -1,5 +1,6 @@
 // How instances that do not serve are kept up to date.
 #include <algorithm>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "shim/hosts/host_registry.h"
@@ -15,30 +16,21 @@ constexpr absl::Duration kSnapshotPause = absl::Milliseconds(2);
 
 }  // namespace
 
-bool HostRegistry::Instance::is_fused() const {
-  const auto& capabilities = info.capabilities();
-  return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
-         capabilities.end();
-}
-
-hosts::InlineHost* HostRegistry::Instance::Inline(const cache::ClusterState* cluster) {
-  if (!hosts::KeepsNoCache(info)) return nullptr;
-  if (inline_host == nullptr) {
-    inline_host = std::make_unique<hosts::InlineHost>(
-        grpc_client.get(), cluster, hosts::PartsOf(info, NeededFields(info)), configured);
-  }
-  return inline_host.get();
-}
-
-framework::HostClient* HostRegistry::Instance::client(const cache::ClusterState* cluster) {
-  if (hosts::InlineHost* face = Inline(cluster)) return face;
-  return grpc_client.get();
-}
-
 void HostRegistry::BeginCacheSync(Instance* instance, absl::Time now) {
   if (hosts::KeepsNoCache(instance->info)) return instance->grpc_client->AwaitReady();
   instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
   instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
+  instance->progressed = absl::Now();
+  instance->progressed_to = 0;
+}
+
+bool HostRegistry::IsStuckInSnapshot(Instance* instance) const {
+  if (instance->state != InstanceState::kSyncing || instance->cursor == 0) return false;
+  const absl::Time now = absl::Now();
+  const int64_t acknowledged = instance->grpc_client->acknowledged_version();
+  if (std::exchange(instance->progressed_to, acknowledged) != acknowledged)
+    instance->progressed = now;
+  return now - instance->progressed >= limits_.unacknowledged;
 }
 
 void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
@@ -47,6 +39,7 @@ void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
   if (instance->snapshot == nullptr || instance->grpc_client->sending() ||
       now < instance->next_piece)
     return;
+  instance->progressed = now;
   if (const auto piece = instance->snapshot->Next(kSnapshotPiece)) {
     if (host.serving != nullptr) instance->next_piece = now + kSnapshotPause;
     return instance->grpc_client->SendChanges(*piece);

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
 #include "shim/hosts/host_registry.h"
+#include "shim/http/testing/flood.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
 namespace outboard::hosts::replacement_test {
@@ -23,6 +27,7 @@ using testing::FakeHost;
 using testing::Fault;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Le;
 using ::testing::SizeIs;
 using v1alpha1::ConfigureRequest;
 using v1alpha1::CycleRequest;
@@ -507,6 +512,166 @@ TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
   EXPECT_FALSE(hosts_.AllReady());
   WaitFor({"a serving"});
   EXPECT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 2);
+}
+
+// Pushes from an instance, without pause, until its stream ends.
+class Pushing {
+ public:
+  Pushing(FakeHost* host, const v1alpha1::SyncResponse& push) {
+    thread_ = std::thread([this, host, push] {
+      while (!over_ && host->Push(push)) ++pushed_;
+    });
+  }
+  ~Pushing() {
+    over_ = true;
+    thread_.join();
+  }
+  int64_t pushed() const { return pushed_; }
+
+ private:
+  std::atomic<bool> over_{false};
+  std::atomic<int64_t> pushed_{0};
+  std::thread thread_;
+};
+
+v1alpha1::SyncResponse GateChanged(size_t bytes) {
+  v1alpha1::SyncResponse push;
+  push.mutable_gate_changed()->add_pod_uids(std::string(bytes, 'x'));
+  return push;
+}
+
+constexpr size_t kFloodMemory = size_t{64} << 20;
+
+TEST_F(ReplacementTest, AStandbyThatPushesWithoutEndIsQuarantined) {
+  for (const size_t bytes : {size_t{10}, size_t{1000}, size_t{1} << 20}) {
+    SCOPED_TRACE(bytes);
+    const std::string id = absl::StrCat("flood-", bytes);
+    if (bytes == 10) {
+      Comes("a", 100);
+      WaitFor({"a serving"});
+    }
+    Comes(id, 1, id);
+    ScheduleUntil([&] { return ViewOf(id).state == InstanceState::kStandby; });
+    const size_t before = http::testing::ResidentBytes();
+    size_t most = 0;
+    Pushing flood(fakes_[id].get(), GateChanged(bytes));
+    ScheduleUntil([&] {
+      most = std::max(most, http::testing::ResidentBytes());
+      return ViewOf(id).state == InstanceState::kQuarantined;
+    });
+    EXPECT_LT(most, before + kFloodMemory) << flood.pushed() << " pushes";
+    EXPECT_THAT(ViewOf(id).why, HasSubstr("more than the shim takes"));
+    EXPECT_THAT(effects_.failed, IsEmpty());
+  }
+  EXPECT_EQ(effects_.bound.size(), static_cast<size_t>(pods_));
+}
+
+TEST_F(ReplacementTest, AServingInstanceThatPushesWithoutEndIsReplaced) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  Pushing flood(fakes_["b"].get(), GateChanged(1000));
+  ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kQuarantined; });
+  EXPECT_EQ(ViewOf("a").state, InstanceState::kServing);
+  EXPECT_THAT(ViewOf("b").why, HasSubstr("more than the shim takes"));
+  EXPECT_THAT(effects_.failed, SizeIs(Le(1))) << "the attempt during which it was disconnected";
+}
+
+// Its build may be the only one there is: it gets a new session, and pods wait for no other.
+TEST_F(ReplacementTest, TheOnlyInstanceThatPushesWithoutEndGetsANewSession) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Pushing flood(fakes_["a"].get(), GateChanged(1000));
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (lost_.empty() && absl::Now() < limit) {
+    RunOnce();
+    loop_.Wait(absl::Now() + absl::Milliseconds(1));
+  }
+  EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
+}
+
+TEST_F(ReplacementTest, WhatAnInstancePushedBeforeItServedDoesNotCount) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  ASSERT_TRUE(hosts_.Reload(Configuration(1), now_).ok());
+  Comes("b", 2);
+  WaitFor({"a serving", "b shadow"});
+  v1alpha1::SyncResponse push;
+  push.mutable_wait_decision()->set_pod_uid("unknown");  // Invalid: it names no plugin.
+  ASSERT_TRUE(fakes_["b"]->Push(push));
+  ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kServing; });
+  RunOnce();
+  EXPECT_EQ(ViewOf("b").failures, 0);
+}
+
+TEST_F(ReplacementTest, AStandbyThatAsksForASnapshotGetsANewSession) {
+  Comes("a", 2);
+  WaitFor({"a serving"});
+  Comes("b", 1);
+  WaitFor({"a serving", "b standby"});
+  v1alpha1::SyncResponse push;
+  push.mutable_resync()->set_reason("lost count");
+  ASSERT_TRUE(fakes_["b"]->Push(push));
+  WaitFor({"a serving"});
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
+}
+
+// A host that hangs with an open socket takes a few messages, which lie in buffers, and no more.
+TEST_F(ReplacementTest, ChangesOfAnInstanceThatDoesNotReadStayInTheLog) {
+  HostLimits limits;
+  limits.unread = absl::Seconds(2);
+  hosts_.SetLimits(limits);
+  Comes("a", 2);
+  WaitFor({"a serving"});
+  Comes("b", 1);
+  WaitFor({"a serving", "b standby"});
+  Fault hangs;
+  hangs.delay = absl::Hours(1);
+  hangs.times = -1;
+  fakes_["b"]->Inject<v1alpha1::SyncRequest>(hangs);
+  // Each change is larger than the buffers of a stream.
+  int64_t sent = 0;
+  int unread = 0;  // changes after the last message
+  const auto change = [&] {
+    auto node = std::make_shared<kube::NodeObject>();
+    node->node.set_name("n1");
+    node->node.set_uid("uid-n1");
+    node->node.mutable_allocatable()->set_pods(100);
+    (*node->node.mutable_labels())["big"] =
+        std::string(size_t{1} << 20, static_cast<char>('a' + ++pods_ % 26));
+    scheduler_.events()->OnNodeUpsert(node, now_);
+    now_ += absl::Milliseconds(100);
+    RunOnce();
+    loop_.Wait(absl::Now() + absl::Milliseconds(1));
+    unread = ViewOf("b").sent_version == sent ? unread + 1 : 0;
+    sent = ViewOf("b").sent_version;
+  };
+  for (int i = 0; i < 300 && unread < 100; ++i) change();
+  EXPECT_GE(unread, 100) << "the shim goes on queueing messages";
+  const absl::Time limit = absl::Now() + absl::Seconds(30);
+  while (States().size() > 1 && absl::Now() < limit) {
+    RunOnce();
+    loop_.Wait(absl::Now() + absl::Milliseconds(5));
+  }
+  EXPECT_THAT(States(), ElementsAre("a serving"));
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
+  fakes_["b"]->ClearFaults();
+}
+
+TEST_F(ReplacementTest, AnInstanceThatNeverAcknowledgesItsSnapshotGetsANewSession) {
+  HostLimits limits;
+  limits.unacknowledged = absl::Milliseconds(200);
+  hosts_.SetLimits(limits);
+  Comes("a", 2);
+  WaitFor({"a serving"});
+  fakes_["b"] = FakeHost::Start(
+      absl::StrCat("unix:", ::testing::TempDir(), "outboard-replace-", getpid(), "-b"), "b");
+  fakes_["b"]->StopAcknowledging();
+  Answers("b", 3);
+  WaitFor({"a serving", "b syncing"});
+  WaitFor({"a serving"});
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace outboard::leader {
 namespace {
 
 constexpr int64_t kNotLeading = std::numeric_limits<int64_t>::min();
-// How often `useful` is called again while the lease is free.
+// How often `useful` is called again while the lease is free, and `alive` while it is false.
 constexpr absl::Duration kUsefulPeriod = absl::Milliseconds(100);
 
 std::string LeasePath(const LeaseElectorOptions& options, bool with_name) {
@@ -70,6 +70,16 @@ absl::Duration LeaseElector::RequestTimeout() const {
   return std::max(timeout, absl::Milliseconds(1));
 }
 
+bool LeaseElector::LetsExpire() {
+  const bool lets_expire = step_.leading() && options_.alive && !options_.alive();
+  if (lets_expire && !lets_expire_) {
+    LOG(ERROR) << "lease " << options_.lease_name
+               << ": this process hangs; not renewing, so that another replica can lead";
+  }
+  lets_expire_ = lets_expire;
+  return lets_expire;
+}
+
 bool LeaseElector::LeavesLease(absl::Time now) {
   if (step_.leading() || !options_.useful) return false;
   if (options_.useful()) {
@@ -113,6 +123,10 @@ void LeaseElector::Run() {
           if (!std::exchange(leaves_lease_, true))
             LOG(INFO) << "lease " << options_.lease_name
                       << " is free; leaving it to other replicas until this process can schedule";
+          cancel_.WaitFor(kUsefulPeriod);
+          continue;
+        }
+        if (LetsExpire()) {
           cancel_.WaitFor(kUsefulPeriod);
           continue;
         }

@@ -30,6 +30,9 @@ struct LeaseElectorOptions {
   // Start): any leader is better than none. Not set: always true.
   std::function<bool()> useful;
   absl::Duration patience = absl::Seconds(10);
+  // Whether this process still works; called on the elector's thread. While false, a leader does
+  // not renew, so that another replica leads once the lease expires. Not set: always true.
+  std::function<bool()> alive;
 };
 
 // All called on the elector's thread.
@@ -80,6 +83,8 @@ class LeaseElector {
   absl::StatusOr<Lease> Write(const LeaseAction& action, absl::Duration timeout);
   absl::StatusOr<Lease> Send(kube::ApiRequest request);
   absl::Duration RequestTimeout() const;
+  // Whether a leader lets its lease expire.
+  bool LetsExpire();
   // Whether a free lease is left to others at `now`.
   bool LeavesLease(absl::Time now);
   void Publish();
@@ -101,6 +106,7 @@ class LeaseElector {
   bool started_reported_ = false;
   absl::Time last_useful_;
   bool leaves_lease_ = false;  // and it was logged
+  bool lets_expire_ = false;   // and it was logged
 
   std::thread thread_;
 };

@@ -185,5 +185,18 @@ TEST(LeaseElector, AStolenLeaseIsNoticed) {
   EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["holderIdentity"], "thief");
 }
 
+TEST(LeaseElector, ALeaderThatHangsLetsItsLeaseExpire) {
+  FakeApiServer server;
+  std::atomic<bool> alive{true};
+  LeaseElectorOptions options = Candidate::Options("first", kBrief);
+  options.alive = [&] { return alive.load(); };
+  Candidate first(server, options);
+  ASSERT_TRUE(Await(first.started));
+  Candidate second(server, "second", kBrief);
+  alive = false;
+  ASSERT_TRUE(Await(first.stopped));
+  ASSERT_TRUE(Await(second.started));
+}
+
 }  // namespace
 }  // namespace outboard::leader

@@ -15,6 +15,8 @@ namespace {
 
 using v1alpha1::CallError;
 
+constexpr absl::Duration kChangesPeriod = absl::Milliseconds(250);
+
 // Errors that concern the state of the connection and not the pod: a new handshake repairs them.
 bool NeedsNewSession(const absl::Status& status) {
   switch (framework::CallErrorReason(status)) {
@@ -58,6 +60,17 @@ bool HostCalls::IsHeldBack(const std::string& name) const {
   return it != state_.hosts.end() && it->second.client != nullptr && it->second.held_back();
 }
 
+void HostCalls::OnProbesUnanswered(const std::string& name, absl::Duration silence,
+                                   absl::Time now) {
+  const auto it = state_.hosts.find(name);
+  if (it == state_.hosts.end() || it->second.client == nullptr || it->second.held_back()) return;
+  if (!it->second.breaker.Open()) return;
+  it->second.unavailable_since = now;
+  LOG(ERROR) << "Host \"" << name << "\" has not answered probes for "
+             << absl::FormatDuration(absl::Trunc(silence, absl::Seconds(1)))
+             << "; not calling it until it answers one";
+}
+
 void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   const auto it = state_.hosts.find(name);
   if (it == state_.hosts.end()) return;
@@ -69,7 +82,29 @@ void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   state_.queue.HostReturned(name, now);
 }
 
+void HostCalls::SendDueChanges(absl::Time now) {
+  for (auto& [name, host] : state_.hosts) {
+    if (now < host.changes_sent + kChangesPeriod || !host.is_here() || host.client->sending() ||
+        !state_.cluster.HasChanges(host.cursor)) {
+      continue;
+    }
+    SendChanges(&host, now);
+  }
+}
+
+absl::Time HostCalls::NextWakeup() const {
+  absl::Time next = absl::InfiniteFuture();
+  for (const auto& [name, host] : state_.hosts) {
+    // A host that still reads wakes the loop when it has read.
+    if (host.is_here() && !host.client->sending() && state_.cluster.HasChanges(host.cursor)) {
+      next = std::min(next, host.changes_sent + kChangesPeriod);
+    }
+  }
+  return next;
+}
+
 void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
+  host->changes_sent = now;
   std::vector<v1alpha1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
   if (host->evaluates_hints && !(host->hints.empty() && requests.size() <= 1)) {
     if (requests.empty())

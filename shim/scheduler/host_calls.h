@@ -34,11 +34,18 @@ class HostCalls {
   bool WantsNewSession(const std::string& name) const;
   // Whether the host is not called, because several of its answers were not usable.
   bool IsHeldBack(const std::string& name) const;
+  // The host has not answered probes for this long: it is not called until it answers one.
+  void OnProbesUnanswered(const std::string& name, absl::Duration silence, absl::Time now);
   // The host answered a probe: it may be called again.
   void OnProbeAnswered(const std::string& name, absl::Time now);
 
   // Sends what changed since the last message, with queueing hints if the host evaluates them.
   void SendChanges(HostRecord* host, absl::Time now);
+  // Sends hosts what changed while no call was made, four times a second: the first call after a
+  // quiet time must not wait for the host to read what happened in it.
+  void SendDueChanges(absl::Time now);
+  // When SendDueChanges has something to do.
+  absl::Time NextWakeup() const;
   // Reports to the plan's hosts that the attempt is over.
   void EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id);
 

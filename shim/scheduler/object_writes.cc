@@ -14,8 +14,6 @@ namespace {
 
 // Of all plugins. Further writes are dropped, and the plugins push them again.
 constexpr size_t kMaxBackgroundWrites = 256;
-// The least time between two messages to an object writer.
-constexpr absl::Duration kObjectWritersPeriod = absl::Milliseconds(250);
 
 std::string WriteKey(const v1alpha1::Effect& effect) {
   return absl::StrCat(effect.plugin(), "/", effect.key());
@@ -86,24 +84,10 @@ void ObjectWrites::FindObjectWriters(const std::string& name, HostRecord* host) 
   }
 }
 
-void ObjectWrites::SyncObjectWriters(absl::Time now) {
+void ObjectWrites::MarkObjectWriters(absl::Time now) {
   for (auto& [name, host] : state_.hosts) {
-    if (!host.writes_objects || !host.client->usable()) continue;
-    MarkCachesSynced(&host, now);
-    if (now < host.changes_sent + kObjectWritersPeriod || !state_.cluster.HasChanges(host.cursor))
-      continue;
-    host.changes_sent = now;
-    host_calls_.SendChanges(&host, now);
+    if (host.writes_objects && host.client->usable()) MarkCachesSynced(&host, now);
   }
-}
-
-absl::Time ObjectWrites::NextWakeup() const {
-  absl::Time next = absl::InfiniteFuture();
-  for (const auto& [name, host] : state_.hosts) {
-    if (host.writes_objects && host.client->usable() && state_.cluster.HasChanges(host.cursor))
-      next = std::min(next, host.changes_sent + kObjectWritersPeriod);
-  }
-  return next;
 }
 
 }  // namespace outboard::scheduler

@@ -17,8 +17,7 @@ class ClusterEventHandler;
 
 // Background writes: effects that a host pushes on its own. They are dropped until the informers
 // have synced and the host has acknowledged a version that contains all they listed; the plugin
-// pushes them again. Hosts that write objects (object writers) receive changes every 250 ms, also
-// while no pod is placed.
+// pushes them again.
 //
 // Threading: the scheduling thread.
 class ObjectWrites final : public EffectOutcomeHandler {
@@ -35,9 +34,8 @@ class ObjectWrites final : public EffectOutcomeHandler {
 
   // Whether the host is an object writer by the current plans.
   void FindObjectWriters(const std::string& name, HostRecord* host);
-  // Sends object writers their changes, where they are due.
-  void SyncObjectWriters(absl::Time now);
-  absl::Time NextWakeup() const;
+  // Sends object writers everything that was listed at the start, once it is known.
+  void MarkObjectWriters(absl::Time now);
 
  private:
   // The first version that contains everything listed at the start is on its way to the host.

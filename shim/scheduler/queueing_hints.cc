@@ -99,8 +99,10 @@ void QueueingHints::SendHints(absl::Time now) {
   const bool any_pod_waits = counts.unschedulable + counts.gated + counts.in_flight > 0;
   for (auto& [name, host] : state_.hosts) {
     if (!host.evaluates_hints) continue;
-    if (host.client->usable() && (any_pod_waits || !host.hints.empty()))
+    if (host.client->usable() && !host.client->sending() &&
+        (any_pod_waits || !host.hints.empty())) {
       host_calls_.SendChanges(&host, now);
+    }
     if (!std::exchange(host.hints_lost, false)) continue;
     LOG(INFO) << "Host \"" << name << "\": event buffer overflowed; retrying all unschedulable "
               << "pods";

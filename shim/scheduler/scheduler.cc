@@ -118,6 +118,13 @@ void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
   for (const auto& [profile, plan] : state_.plans.all()) {
     if (absl::c_linear_search(plan.host_names, name)) state_.queue.DelegateReset(profile, now);
   }
+  // A host says when a gate of its own opens. This instance gated none of these pods.
+  state_.queue.RecheckGates(
+      [&](const QueuedPod& pod) {
+        const framework::ProfilePlan* const plan = state_.PlanOf(*pod.pod);
+        return !pod.delegated && plan != nullptr && absl::c_linear_search(plan->host_names, name);
+      },
+      now);
   queue_calls_.OnHostReplaced(name, &host);
 }
 
@@ -194,12 +201,13 @@ void Scheduler::Tick(absl::Time now) {
     events_.OnObjectDelete(object, now);
   state_.queue.FlushDue(now);
   hints_.SendHints(now);
-  object_writes_.SyncObjectWriters(now);
+  object_writes_.MarkObjectWriters(now);
+  host_calls_.SendDueChanges(now);
 }
 
 absl::Time Scheduler::NextWakeup(absl::Time now) const {
   absl::Time next = std::min({waits_.NextWakeup(), binding_.NextWakeup(), state_.queue.NextWakeup(),
-                              object_writes_.NextWakeup()});
+                              host_calls_.NextWakeup()});
   if (state_.queue.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : state_.hosts) {
     next = std::min(next, std::max(now, queue_calls_.NextWakeup(host)));

@@ -96,8 +96,13 @@ class Scheduler final {
   bool WantsNewSession(const std::string& host_name) const {
     return host_calls_.WantsNewSession(host_name);
   }
-  // Whether the host is not called, because several of its answers were not usable.
+  // Whether the host is not called, because several of its answers were not usable, or it does not
+  // answer probes.
   bool IsHeldBack(const std::string& host_name) const { return host_calls_.IsHeldBack(host_name); }
+  // The host has not answered probes for this long.
+  void OnProbesUnanswered(const std::string& host_name, absl::Duration silence, absl::Time now) {
+    host_calls_.OnProbesUnanswered(host_name, silence, now);
+  }
   // The host answered a probe: it may be called again.
   void OnProbeAnswered(const std::string& host_name, absl::Time now) {
     host_calls_.OnProbeAnswered(host_name, now);

@@ -41,6 +41,7 @@ struct HostRecord {
   framework::Breaker breaker;
   framework::Breaker queue_breaker;
   absl::Time clock_advanced_to = absl::InfinitePast();
+  absl::Time changes_sent = absl::InfinitePast();  // last
 
   // QueueingHints. The host evaluates queueing hints: for the events from this number on.
   bool evaluates_hints = false;
@@ -52,8 +53,7 @@ struct HostRecord {
   // version that contains everything listed at the start.
   int64_t pushes_from = 0;
   std::optional<int64_t> caches_synced;
-  bool writes_objects = false;  // needs changes even while no pod is placed
-  absl::Time changes_sent = absl::InfinitePast();
+  bool writes_objects = false;
 
   // QueueCalls. Uids of pods without a sort key from this host, and the time of the last retry.
   absl::flat_hash_set<std::string> missing_sort_keys;

@@ -363,6 +363,7 @@ TEST_F(SchedulerTest, AWaitThatEndsInTimeoutGivesTheNodeBack) {
   HoldGangsOf(2);
   AddPod("a", 100, "train");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  scheduler_.cluster()->TakeChanges(cursor_, now_);
   EXPECT_EQ(scheduler_.NextWakeup(now_), now_ + absl::Seconds(30));
   Pass(absl::Seconds(30));
   EXPECT_THAT(effects_.events, ElementsAre("a: 0/1 nodes are available: 1 rejected due to timeout "
@@ -552,6 +553,34 @@ TEST_F(SchedulerTest, APodThatIsBeingDeletedIsNotTried) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.events, ElementsAre("p: skip schedule deleting pod: ns/p"));
   EXPECT_THAT(host_.cycles, IsEmpty());
+}
+
+// The next instance knows of no pod that it gated, so it cannot say when the gate opens.
+TEST_F(SchedulerTest, APodThatAnotherInstanceGatedIsAskedAboutAgain) {
+  AddNode("n1");
+  host_.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
+    v1alpha1::PreEnqueueResponse response;
+    for (int i = 0; i < request.pod_uids_size(); ++i) {
+      v1alpha1::PluginStatus* status = response.add_verdicts();
+      status->set_plugin("SchedulingGates");
+      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      status->add_reasons("waiting for scheduling gates: [g]");
+    }
+    return response;
+  };
+  auto gated = std::make_shared<kube::PodObject>(*MakePod("p"));
+  gated->pod.add_scheduling_gates("g");
+  scheduler_.events()->OnPodUpsert(gated, now_);
+  EXPECT_EQ(scheduler_.queue().counts().gated, 1u);
+  framework::ScriptedHost other;
+  other.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
+    v1alpha1::PreEnqueueResponse response;
+    for (int i = 0; i < request.pod_uids_size(); ++i) response.add_verdicts();
+    return response;
+  };
+  scheduler_.SetHost(kHost, &other, cursor_, now_);
+  EXPECT_EQ(scheduler_.queue().counts().gated, 0u);
+  scheduler_.SetHost(kHost, nullptr, 0, now_);
 }
 
 TEST_F(SchedulerTest, AGatedPodWaitsUntilItsGateGoes) {

@@ -55,6 +55,7 @@ class ScriptedHost final : public HostClient {
   std::function<absl::StatusOr<v1alpha1::SortKeysResponse>(const v1alpha1::SortKeysRequest&)>
       sort_keys;
   std::vector<v1alpha1::SyncResponse> pushes;
+  bool is_sending = false;
   int64_t acknowledged = std::numeric_limits<int64_t>::max();
   absl::Time heard_time = absl::InfiniteFuture();
 
@@ -94,6 +95,7 @@ class ScriptedHost final : public HostClient {
   int64_t acknowledged_version() const override { return acknowledged; }
   absl::Time acknowledged_time() const override { return heard_time; }
   bool usable() const override { return is_usable; }
+  bool sending() const override { return is_sending; }
   void SendChanges(const v1alpha1::SyncRequest& request) override { changes.push_back(request); }
   std::vector<v1alpha1::SyncResponse> TakePushes() override { return std::exchange(pushes, {}); }
   absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time,

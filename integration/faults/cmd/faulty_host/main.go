@@ -27,7 +27,7 @@ import (
 var (
 	listen  = flag.String("listen", "", "unix:PATH")
 	program = flag.String("host", "outboard-host", "the real host's program")
-	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, or one-percent (fails each 100th cycle, after the first 100)")
+	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), or flood (pushes without end once it has the cluster)")
 )
 
 // frame is a message that is forwarded unchanged.
@@ -123,6 +123,26 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 			return err
 		}
 		if err := shim.SendMsg(&message); err != nil {
+			return err
+		}
+		if *fault == "flood" && strings.HasSuffix(method, "/Sync") {
+			return flood(shim)
+		}
+	}
+}
+
+// flood pushes that the gates of an unknown pod have changed, until the shim ends the stream.
+func flood(shim grpc.ServerStream) error {
+	const (
+		gateChanged = 4 // of SyncResponse
+		podUIDs     = 1 // of GateChanged
+	)
+	change := protowire.AppendTag(nil, podUIDs, protowire.BytesType)
+	change = protowire.AppendString(change, strings.Repeat("x", 1000))
+	var push frame = protowire.AppendTag(nil, gateChanged, protowire.BytesType)
+	push = protowire.AppendBytes(push, change)
+	for {
+		if err := shim.SendMsg(&push); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,35 @@
+#include "shim/hosts/instance.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "shim/hosts/inline_content.h"
+#include "shim/hosts/plans.h"
+
+namespace outboard::hosts {
+
+std::string Instance::text() const {
+  return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
+}
+
+bool Instance::is_fused() const {
+  const auto& capabilities = info.capabilities();
+  return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
+         capabilities.end();
+}
+
+InlineHost* Instance::Inline(const cache::ClusterState* cluster) {
+  if (!KeepsNoCache(info)) return nullptr;
+  if (inline_host == nullptr) {
+    inline_host = std::make_unique<InlineHost>(grpc_client.get(), cluster,
+                                               PartsOf(info, NeededFields(info)), configured);
+  }
+  return inline_host.get();
+}
+
+framework::HostClient* Instance::client(const cache::ClusterState* cluster) {
+  if (InlineHost* face = Inline(cluster)) return face;
+  return grpc_client.get();
+}
+
+}  // namespace outboard::hosts

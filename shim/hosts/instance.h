@@ -1,0 +1,81 @@
+// One instance of a host, as the registry keeps it.
+#ifndef OUTBOARD_SHIM_HOSTS_INSTANCE_H_
+#define OUTBOARD_SHIM_HOSTS_INSTANCE_H_
+
+#include <grpcpp/channel.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "shim/cache/cluster_state.h"
+#include "shim/framework/profile_plan.h"
+#include "shim/hosts/endpoint.h"
+#include "shim/hosts/grpc_host_client.h"
+#include "shim/hosts/inline_host.h"
+#include "shim/hosts/instance_view.h"
+#include "shim/hosts/shadow.h"
+#include "shim/hosts/shadow_cycle_runner.h"
+
+namespace outboard::hosts {
+
+// Owned by HostRegistry, which is its only writer.
+struct Instance {
+  Endpoint endpoint;
+  std::shared_ptr<grpc::Channel> channel;
+  v1alpha1::GetHostInfoResponse info;
+  absl::Time started;  // as the host reports, else the time of the handshake
+  std::unique_ptr<GrpcHostClient> grpc_client;
+  std::unique_ptr<InlineHost> inline_host;  // if it keeps no cluster cache
+  cache::ClusterState::Cursor cursor = 0;
+  bool awaits_cluster = false;                // it is configured
+  std::unique_ptr<cache::Snapshot> snapshot;  // while it is being sent
+  absl::Time next_piece = absl::InfinitePast();
+  // By the machine's clock: when it last took or acknowledged a piece of its snapshot.
+  absl::Time progressed = absl::InfinitePast();
+  int64_t progressed_to = 0;  // the version that it acknowledged by then
+  v1alpha1::ConfigureRequest configured;
+  InstanceState state = InstanceState::kWaiting;
+  std::string why;
+  std::string warning;
+  absl::Time since;
+  // While it serves: calls without a usable answer, and their weight for a rollback.
+  int64_t bad_calls = 0;
+  int64_t failures = 0;
+  std::string last_failure;
+  ShadowReport shadow;
+  // In the shadow: what it would do if it served, by profile.
+  std::map<std::string, framework::HostProfile> shares;
+  std::optional<ShadowCycle> shadow_cycle;   // to be answered
+  std::unique_ptr<ShadowCycleRunner> chain;  // asks it, if not in one message
+  absl::Time shadow_deadline;                // of the one message
+
+  const std::string& id() const { return info.host_instance(); }
+  // For logs: the instance and its build.
+  std::string text() const;
+  // Identifies the build for a quarantine.
+  const std::string& build_key() const {
+    return info.build_digest().empty() ? info.host_instance() : info.build_digest();
+  }
+  bool is_fused() const;
+  // The client for the scheduler.
+  framework::HostClient* client(const cache::ClusterState* cluster);
+  // Null if it keeps a cluster cache.
+  InlineHost* Inline(const cache::ClusterState* cluster);
+  // Whether it can get the serving instance's next questions.
+  bool awaits_shadow_cycle() const {
+    return state == InstanceState::kShadow && !shadow_cycle.has_value() && ready();
+  }
+  bool ready() const {
+    return grpc_client != nullptr && grpc_client->usable() &&
+           (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
+            state == InstanceState::kServing || state == InstanceState::kStandby);
+  }
+};
+
+}  // namespace outboard::hosts
+
+#endif  // OUTBOARD_SHIM_HOSTS_INSTANCE_H_
