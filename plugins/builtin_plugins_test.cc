@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -20,6 +21,7 @@ namespace outboard {
 namespace {
 
 using v1alpha1::ClusterEvent;
+using v1alpha1::ExtensionPoint;
 
 const sdk::PluginRegistry& Builtins() {
   static const sdk::PluginRegistry& registry = *[] {
@@ -124,6 +126,42 @@ TEST(PluginsPage, HasOneRowForEachServedPlugin) {
   for (const auto& [name, descriptor] : Builtins().descriptors()) want.push_back(name);
   std::sort(have.begin(), have.end());
   std::sort(want.begin(), want.end());
+  EXPECT_EQ(have, want);
+}
+
+// "PreFilter" for PRE_FILTER.
+std::string CamelCase(ExtensionPoint point) {
+  std::string name;
+  for (absl::string_view word : absl::StrSplit(v1alpha1::ExtensionPoint_Name(point), '_')) {
+    absl::StrAppend(&name, word.substr(0, 1), absl::AsciiStrToLower(word.substr(1)));
+  }
+  return name;
+}
+
+// Rows of plugins/README.md: `| `folder` | Name | Point, Point: what |`. A host reports the points
+// of its plugins from the same list (GetHostInfo).
+TEST(PluginsFolderPage, HasThePointsOfEachServedPlugin) {
+  std::ifstream page("plugins/README.md");
+  ASSERT_TRUE(page.good());
+  std::map<std::string, std::string> have;
+  bool inside = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line == "| folder | plugin | points |") inside = true;
+    if (line.empty()) inside = false;
+    if (!inside || !absl::StartsWith(line, "| `")) continue;
+    const std::vector<std::string> cells = absl::StrSplit(line, " | ");
+    ASSERT_EQ(cells.size(), 3u) << line;
+    have[cells[1]] = cells[2].substr(0, cells[2].find_first_of(":|"));
+    absl::StripTrailingAsciiWhitespace(&have[cells[1]]);
+  }
+  std::map<std::string, std::string> want;
+  for (const auto& [name, descriptor] : Builtins().descriptors()) {
+    std::vector<ExtensionPoint> points = descriptor.extension_points;
+    std::sort(points.begin(), points.end());
+    want[name] = absl::StrJoin(points, ", ", [](std::string* out, ExtensionPoint point) {
+      out->append(CamelCase(point));
+    });
+  }
   EXPECT_EQ(have, want);
 }
 
