@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -322,6 +323,9 @@ TEST_F(LoadReaderTest, TokensAreReadForEachRequest) {
   prometheus_.Say(Samples(HostRows(0.25)));
   Start();
   metrics_.Await("token", 1);  // The file does not exist.
+  ASSERT_EQ(mkdir(file.c_str(), 0700), 0);
+  metrics_.Await("token", metrics_.count("token") + 2);  // It is a directory.
+  ASSERT_EQ(rmdir(file.c_str()), 0);
   std::ofstream(file) << "first\n";
   EXPECT_THAT(prometheus_.AwaitRequests(1), HasSubstr("Authorization: Bearer first\r\n"));
   std::ofstream(file) << "second";

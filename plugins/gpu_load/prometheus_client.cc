@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -79,7 +79,10 @@ Answer PrometheusClient::Query(absl::string_view expression) {
       curl_slist_append(nullptr, "Accept: application/json"));
   if (!options_.bearer_token_file.empty()) {
     std::ifstream file(options_.bearer_token_file, std::ios::binary);
-    std::string token(std::istreambuf_iterator<char>(file), {});
+    // Of a directory nothing is read; an iterator would throw.
+    std::ostringstream text;
+    text << file.rdbuf();
+    std::string token = text.str();
     absl::StripAsciiWhitespace(&token);
     if (token.empty() || token.size() > kMaxTokenBytes ||
         !std::all_of(token.begin(), token.end(),

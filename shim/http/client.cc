@@ -8,13 +8,14 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
@@ -53,42 +54,77 @@ std::string WhyUnreachable(absl::string_view server) {
   return error == EINPROGRESS ? "no answer to the attempt to connect" : strerror(error);
 }
 
+// Whether the port is a number, if there is one. The library passes any text on to the resolver.
+bool HasValidPort(absl::string_view server) {
+  if (const size_t scheme = server.find("://"); scheme != absl::string_view::npos)
+    server.remove_prefix(scheme + 3);
+  server = server.substr(0, server.find('/'));
+  const size_t colon = server.rfind(':');
+  if (colon == absl::string_view::npos || absl::EndsWith(server, "]")) return true;
+  int port = 0;
+  return absl::SimpleAtoi(server.substr(colon + 1), &port) && port >= 1 && port <= 65535;
+}
+
+// Errors: INVALID_ARGUMENT naming the flag, also if only white space is in the file.
+absl::StatusOr<std::string> ReadFlagFile(absl::string_view flag, const std::string& path) {
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  // Reading a directory fails, which an iterator reports by an exception and a stream in errno.
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  const int error = errno;
+  if (!absl::StripAsciiWhitespace(text.str()).empty()) return text.str();
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, " ", path, ": ", error == 0 ? "the file is empty" : strerror(error)));
+}
+
 absl::StatusOr<std::unique_ptr<httplib::Client>> NewClient(const ShimAddress& shim,
                                                            absl::Duration timeout) {
   constexpr int kConnectSeconds = 5;
   const bool is_path = absl::StartsWith(shim.server, "/");
   if (is_path || absl::StartsWith(shim.server, "unix:")) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "--server must be the shim's servingAddress HOST:PORT or its secureServing "
+        shim.flag,
+        " must be the shim's servingAddress HOST:PORT or its secureServing "
         "https://HOST:PORT, not \"",
         shim.server, "\"; the socket of a plugin host is for --host of other commands, then ",
         is_path ? "unix:" : "", shim.server));
   }
   // For other schemes the library throws.
   const bool is_http = absl::StartsWith(shim.server, "http://") || IsHttps(shim);
-  const absl::Status not_an_address = absl::InvalidArgumentError(
-      absl::StrCat("--server must be HOST:PORT or https://HOST:PORT, not \"", shim.server, "\""));
+  const absl::Status not_an_address = absl::InvalidArgumentError(absl::StrCat(
+      shim.flag, " must be HOST:PORT or https://HOST:PORT, not \"", shim.server, "\""));
   if (absl::StrContains(shim.server, "://") && !is_http) return not_an_address;
+  if (!HasValidPort(shim.server)) return not_an_address;
   auto client = std::make_unique<httplib::Client>(
       absl::StrContains(shim.server, "://") ? shim.server : absl::StrCat("http://", shim.server));
   if (!client->is_valid()) return not_an_address;
   client->set_connection_timeout(kConnectSeconds);
   client->set_read_timeout(absl::ToInt64Seconds(timeout));
-  if (!shim.token_file.empty()) {
-    if (!IsHttps(shim))
-      return absl::InvalidArgumentError("a token is sent over https:// only; check --server");
-    std::ifstream file(shim.token_file);
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    const std::string token(absl::StripAsciiWhitespace(text));
-    if (token.empty())
-      return absl::InvalidArgumentError(absl::StrCat("cannot read a token from ", shim.token_file));
-    client->set_bearer_token_auth(token);
+  if (!IsHttps(shim)) {
+    if (!shim.token_file.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--token-file: a token is sent over https:// only, and ", shim.flag, " is ",
+                       shim.server));
+    if (!shim.certificate_authority.empty() || shim.insecure_skip_tls_verify)
+      return absl::InvalidArgumentError(absl::StrCat(
+          shim.insecure_skip_tls_verify ? "--insecure-skip-tls-verify" : "--certificate-authority",
+          " is for https:// only, and ", shim.flag, " is ", shim.server));
+    return client;
   }
-  if (!IsHttps(shim)) return client;
+  if (!shim.token_file.empty()) {
+    const absl::StatusOr<std::string> text = ReadFlagFile("--token-file", shim.token_file);
+    if (!text.ok()) return text.status();
+    client->set_bearer_token_auth(std::string(absl::StripAsciiWhitespace(*text)));
+  }
   client->enable_server_certificate_verification(!shim.insecure_skip_tls_verify);
   if (!shim.certificate_authority.empty()) {
-    if (access(shim.certificate_authority.c_str(), R_OK) != 0)
-      return absl::InvalidArgumentError(absl::StrCat("cannot read ", shim.certificate_authority));
+    const absl::StatusOr<std::string> text =
+        ReadFlagFile("--certificate-authority", shim.certificate_authority);
+    if (!text.ok()) return text.status();
+    if (!absl::StrContains(*text, "-----BEGIN "))
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--certificate-authority ", shim.certificate_authority, ": has no certificate in PEM"));
     client->set_ca_cert_path(shim.certificate_authority);
   }
   return client;
@@ -116,6 +152,10 @@ absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Resul
       case httplib::Error::ConnectionTimeout:
         return absl::UnavailableError(
             absl::StrCat(what, WhyUnreachable(shim.server), shim.unreachable_hint));
+      case httplib::Error::SSLConnection:
+        return absl::UnavailableError(
+            absl::StrCat(what, "no TLS connection; if it serves plain HTTP, write ",
+                         absl::StripPrefix(shim.server, "https://")));
       case httplib::Error::Read:
         return absl::UnavailableError(absl::StrCat(
             what, "no HTTP answer", IsHttps(shim) ? "" : "; if it serves HTTPS, write https://",
@@ -126,9 +166,12 @@ absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Resul
     }
   }
   if (result->status == 200) return result->body;
-  std::string said = result->body.empty()
-                         ? absl::StrCat("the shim returned status ", result->status)
-                         : Said(result->body);
+  if (result->body.empty()) {
+    return absl::UnavailableError(absl::StrCat(shim.server, " answered with status ",
+                                               result->status,
+                                               "; is this the address of an outboard-shim?"));
+  }
+  std::string said = Said(result->body);
   if (result->status == 401) absl::StrAppend(&said, "; see --token-file");
   return absl::UnavailableError(said);
 }

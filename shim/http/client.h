@@ -24,6 +24,8 @@ struct ShimAddress {
   bool insecure_skip_tls_verify = false;
   // Appended to the error if nothing answers.
   std::string unreachable_hint;
+  // The flag that gives `server`, for errors.
+  std::string flag = "--server";
 };
 
 // Adds --token-file, --certificate-authority and --insecure-skip-tls-verify to a table of flags.

@@ -270,6 +270,8 @@ TEST_F(SecureServerTest, ReportsFaultyFilesAtTheStart) {
   WritePair(one);
   files_.client_ca_file = File("none");
   EXPECT_THAT(error(), HasSubstr("none: No such file"));
+  files_.client_ca_file = File("");
+  EXPECT_THAT(error(), HasSubstr("Is a directory"));
   files_.key_file = "";
   EXPECT_THAT(error(), HasSubstr("must be set together"));
 }
@@ -355,12 +357,19 @@ TEST_F(SecureServerTest, CommandsTrustAndConvinceIt) {
   EXPECT_EQ(get(), "m 1\n");
   EXPECT_TRUE(Command(shim, "/hosts/swap", {{"host", "a"}}, absl::Seconds(10)).ok());
   shim.certificate_authority = File("none");
-  EXPECT_THAT(get(), HasSubstr("cannot read "));
+  EXPECT_THAT(get(), HasSubstr("none: No such file"));
+  shim.certificate_authority = shim.token_file;
+  EXPECT_THAT(get(), HasSubstr("has no certificate in PEM"));
   shim.certificate_authority = "";
   shim.insecure_skip_tls_verify = true;
   EXPECT_EQ(get(), "m 1\n");
   shim.server = absl::StrCat("127.0.0.1:", server_->port());
-  EXPECT_EQ(get(), "a token is sent over https:// only; check --server");
+  EXPECT_EQ(get(),
+            absl::StrCat("--token-file: a token is sent over https:// only, and --server is ",
+                         shim.server));
+  shim.token_file = "";
+  EXPECT_EQ(get(), absl::StrCat("--insecure-skip-tls-verify is for https:// only, and --server is ",
+                                shim.server));
 }
 
 TEST(SecureServer, NeedsAGuard) {

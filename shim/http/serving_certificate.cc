@@ -15,7 +15,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -61,7 +61,11 @@ absl::StatusOr<std::string> Read(const std::string& file) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   if (!in) return absl::NotFoundError(absl::StrCat(file, ": ", std::strerror(errno)));
-  return std::string(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  // Reading a directory fails, which an iterator reports by an exception and a stream in errno.
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (errno != 0) return absl::NotFoundError(absl::StrCat(file, ": ", std::strerror(errno)));
+  return text.str();
 }
 
 // All certificates of a PEM file.

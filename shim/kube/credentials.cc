@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -113,8 +113,10 @@ absl::StatusOr<std::string> ReloadingFile::Get(absl::Time now) {
   if (now - read_at_ < period_) return content_;
   errno = 0;
   std::ifstream in(path_, std::ios::binary);
-  std::string content;
-  if (in) content.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  // Reading a directory fails, which an iterator reports by an exception and a stream in errno.
+  std::ostringstream text;
+  if (in) text << in.rdbuf();
+  std::string content = text.str();
   if (!content.empty()) {
     content_ = std::move(content);
     read_at_ = now;
@@ -125,7 +127,8 @@ absl::StatusOr<std::string> ReloadingFile::Get(absl::Time now) {
     read_at_ = now - period_ + std::min(period_, absl::Seconds(1));
     return content_;
   }
-  if (!in) return absl::NotFoundError(absl::StrCat(path_, ": ", std::strerror(errno)));
+  if (!in || errno != 0)
+    return absl::NotFoundError(absl::StrCat(path_, ": ", std::strerror(errno)));
   return absl::InvalidArgumentError(absl::StrCat(path_, ": the file is empty"));
 }
 

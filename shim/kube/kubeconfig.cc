@@ -318,7 +318,9 @@ absl::StatusOr<ClientConfig> ReadDocument(const YAML::Node& document, const std:
 absl::StatusOr<ClientConfig> LoadKubeconfig(const std::string& path,
                                             const KubeconfigOptions& options) {
   auto content = ReloadingFile(path, absl::ZeroDuration()).Get(absl::Now());
-  if (!content.ok()) return content.status();
+  if (!content.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat("kubeconfig ", content.status().message()));
+  }
   try {
     return ReadDocument(YAML::Load(*content), path, options);
   } catch (const YAML::Exception& error) {
@@ -331,9 +333,9 @@ absl::StatusOr<ClientConfig> LoadInClusterConfig(const std::string& directory) {
   const char* host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* port = std::getenv("KUBERNETES_SERVICE_PORT");
   if (host == nullptr || port == nullptr || *host == '\0' || *port == '\0') {
-    return absl::FailedPreconditionError(
-        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; use "
-        "a kubeconfig file");
+    return absl::InvalidArgumentError(
+        "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set; set "
+        "--kubeconfig or clientConnection.kubeconfig");
   }
   ClientConfig config;
   const bool bare_v6 = absl::StrContains(host, ":") && host[0] != '[';

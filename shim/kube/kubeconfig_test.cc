@@ -141,6 +141,12 @@ TEST_F(KubeconfigTest, ErrorsNameFileAndField) {
               HasSubstr("user.exec.interactiveMode: "));
 }
 
+TEST_F(KubeconfigTest, ADirectoryIsNotAFile) {
+  EXPECT_EQ(LoadKubeconfig(directory_).status().message(),
+            "kubeconfig " + directory_ + ": Is a directory");
+  EXPECT_THAT(ErrorOf(kServer, "tokenFile: ."), HasSubstr(": Is a directory"));
+}
+
 TEST_F(KubeconfigTest, ErrorsOfTheWholeFile) {
   EXPECT_THAT(LoadKubeconfig(directory_ + "/none").status().message(), HasSubstr("/none: No such"));
   EXPECT_THAT(LoadKubeconfig(Write("a", "a: [\n")).status().message(), HasSubstr("/a:2: "));
@@ -238,7 +244,7 @@ TEST_F(KubeconfigTest, ExecPluginsThatMisbehave) {
 
 TEST_F(KubeconfigTest, InCluster) {
   unsetenv("KUBERNETES_SERVICE_HOST");
-  EXPECT_EQ(LoadInClusterConfig(directory_).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(LoadInClusterConfig(directory_).status().code(), absl::StatusCode::kInvalidArgument);
   setenv("KUBERNETES_SERVICE_HOST", "fd00::1", 1);
   setenv("KUBERNETES_SERVICE_PORT", "443", 1);
   EXPECT_THAT(LoadInClusterConfig(directory_).status().message(), HasSubstr("/token"));
