@@ -46,7 +46,11 @@ The script says where to write it for all shells.
 Exit codes: 0 printed; 2 invalid usage.
 )";
 
-int RunVersion(const Arguments&) {
+int RunVersion(const Arguments& arguments) {
+  if (!arguments.empty()) {
+    return UsageError("version", absl::InvalidArgumentError(
+                                     absl::StrCat("unexpected argument \"", arguments[0], "\"")));
+  }
   puts("outboard " OUTBOARD_VERSION);
   return 0;
 }

@@ -275,7 +275,8 @@ run_tiers() {
   local tiers=("$@") tier began=$SECONDS
   [[ ${#tiers[@]} -gt 0 ]] || tiers=("${all_tiers[@]}")
   for tier in "${tiers[@]}"; do
-    [[ " ${all_tiers[*]} ${named_tiers[*]} " == *" $tier "* ]] || die "unknown tier $tier; tiers: ${all_tiers[*]} ${named_tiers[*]}"
+    [[ " ${all_tiers[*]} ${named_tiers[*]} " == *" $tier "* ]] ||
+      usage "test: unknown tier \"$tier\"; known: ${all_tiers[*]} ${named_tiers[*]}"
   done
   rm -rf "$logs"
   mkdir -p "$logs"

@@ -83,12 +83,17 @@ bool ReadPlugins(const std::string& value, Flags* flags) {
   return true;
 }
 
-// A flag: `store` returns false for an invalid value. Without `store`, a switch.
+// A flag: `store` returns false for an invalid value, and `what` says which are valid. Without
+// `store`, a switch.
 struct Row {
   const char* names;
+  const char* what;
   std::function<bool(const std::string&)> store;
   bool* is_set = nullptr;
 };
+
+// Valid values of --listen.
+constexpr char kAddress[] = "unix:PATH or HOST:PORT";
 
 // The number of letters to add, remove or change.
 size_t EditDistance(absl::string_view a, absl::string_view b) {
@@ -112,22 +117,22 @@ std::vector<Row> Table(Flags* flags) {
     };
   };
   return {
-      {"--listen", text(&flags->listen)},
-      {"--tls-cert", text(&flags->tls_cert)},
-      {"--tls-key", text(&flags->tls_key)},
-      {"--tls-client-ca", text(&flags->tls_client_ca)},
-      {"--drain-timeout",
+      {"--listen", kAddress, text(&flags->listen)},
+      {"--tls-cert", "a file", text(&flags->tls_cert)},
+      {"--tls-key", "a file", text(&flags->tls_key)},
+      {"--tls-client-ca", "a file", text(&flags->tls_client_ca)},
+      {"--drain-timeout", "a duration such as 20s",
        [flags](const std::string& value) {
          return absl::ParseDuration(value, &flags->drain_timeout) &&
                 flags->drain_timeout >= absl::ZeroDuration();
        }},
-      {"--socket-mode",
+      {"--socket-mode", "0600 or 0660",
        [flags](const std::string& value) {
          if (value != "0600" && value != "600" && value != "0660" && value != "660") return false;
          flags->socket_mode = absl::EndsWith(value, "660") ? 0660 : 0600;
          return true;
        }},
-      {"--allowed-uids",
+      {"--allowed-uids", "numbers of users, such as 0,1000",
        [flags](const std::string& value) {
          flags->allowed_uids.clear();
          for (absl::string_view text : absl::StrSplit(value, ',')) {
@@ -137,19 +142,26 @@ std::vector<Row> Table(Flags* flags) {
          }
          return true;
        }},
-      {"--plugins", [flags](const std::string& value) { return ReadPlugins(value, flags); }},
-      {"--plugin-dir", text(&flags->plugin_dir)},
-      {"--metrics-address", text(&flags->metrics_address)},
-      {"--install", text(&flags->install)},
-      {"--remove", text(&flags->remove)},
-      {"--v",
+      {"--plugins", "names such as A,B, or -A,-B for all except these",
+       [flags](const std::string& value) { return ReadPlugins(value, flags); }},
+      {"--plugin-dir", "a folder", text(&flags->plugin_dir)},
+      {"--metrics-address", "127.0.0.1:PORT or [::1]:PORT", text(&flags->metrics_address)},
+      {"--install", "a file", text(&flags->install)},
+      {"--remove", "a file's name", text(&flags->remove)},
+      {"--v", "a number, 0 or more",
        [flags](const std::string& value) {
          return absl::SimpleAtoi(value, &flags->verbosity) && flags->verbosity >= 0;
        }},
-      {"--probe", nullptr, &flags->probe},
-      {"--version", nullptr, &flags->version},
-      {"-h,--help", nullptr, &flags->help},
+      {"--probe", "", nullptr, &flags->probe},
+      {"--version", "", nullptr, &flags->version},
+      {"-h,--help", "", nullptr, &flags->help},
   };
+}
+
+// Of "-h,--help" the second.
+std::string LongName(const Row& row) {
+  const absl::string_view names = row.names;
+  return std::string(names.substr(names.rfind(',') + 1));
 }
 
 absl::Status WrongArgument(const std::string& text) { return absl::InvalidArgumentError(text); }
@@ -188,9 +200,10 @@ absl::Status Read(const std::vector<std::string>& args, Flags* flags) {
     if (options[i]->count() == 0) continue;
     const std::string value = options[i]->results().back();
     if (table[i].is_set != nullptr) *table[i].is_set = true;
-    if (table[i].store ? !table[i].store(value) : value != "true") {
-      return WrongArgument(
-          absl::StrCat("invalid value \"", value, "\" for ", options[i]->get_name()));
+    const std::string name = LongName(table[i]);
+    if (!table[i].store && value != "true") return WrongArgument(name + " takes no value");
+    if (table[i].store && !table[i].store(value)) {
+      return WrongArgument(absl::StrCat(name, " must be ", table[i].what, ", not \"", value, "\""));
     }
   }
   return absl::OkStatus();
@@ -239,12 +252,19 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   if (flags.listen.empty()) {
     return absl::InvalidArgumentError("--listen is required, for example --listen unix:host.sock");
   }
+  const bool is_unix = absl::StartsWith(flags.listen, "unix:");
+  if (flags.listen == "unix:" || (!is_unix && !absl::StrContains(flags.listen, ':'))) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--listen must be ", kAddress, ", not \"", flags.listen, "\"",
+                     absl::StrContains(flags.listen, '/')
+                         ? absl::StrCat("; did you mean unix:", flags.listen, "?")
+                         : ""));
+  }
   if (flags.probe) {
-    if (absl::StartsWith(flags.listen, "unix:")) return flags;
+    if (is_unix) return flags;
     return absl::InvalidArgumentError("--probe needs --listen unix:PATH");
   }
-  if (!flags.plugin_dir.empty() && (!absl::StartsWith(flags.listen, "unix:") ||
-                                    !absl::StrContains(flags.listen, "{instance}"))) {
+  if (!flags.plugin_dir.empty() && (!is_unix || !absl::StrContains(flags.listen, "{instance}"))) {
     return absl::InvalidArgumentError(
         "--plugin-dir needs --listen unix:PATH with {instance} in it, because each set of plugins "
         "has its own socket; with HOST:PORT, replace the process instead");
@@ -253,8 +273,11 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
       !flags.tls_cert.empty() || !flags.tls_key.empty() || !flags.tls_client_ca.empty();
   const bool all_tls =
       !flags.tls_cert.empty() && !flags.tls_key.empty() && !flags.tls_client_ca.empty();
-  if (absl::StartsWith(flags.listen, "unix:")) {
-    if (any_tls) return absl::InvalidArgumentError("TLS files are for --listen HOST:PORT only");
+  if (is_unix) {
+    if (any_tls) {
+      return absl::InvalidArgumentError(
+          "--tls-cert, --tls-key and --tls-client-ca are for --listen HOST:PORT only");
+    }
   } else if (!all_tls) {
     return absl::InvalidArgumentError(
         "--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is "

@@ -75,7 +75,12 @@ TEST(FlagsTest, NamesWhatIsWrong) {
   EXPECT_EQ(ParseFlags({"--kubeconfig"}).status().message(), "unknown argument --kubeconfig");
   EXPECT_EQ(DidYouMean("GPUAwere", {"NodeName", "GPUAware"}), "; did you mean GPUAware?");
   EXPECT_EQ(ParseFlags({"--listen"}).status().message(), "--listen needs a value");
-  EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "invalid value \"x\" for --v");
+  EXPECT_EQ(ParseFlags({"--v=x"}).status().message(), "--v must be a number, 0 or more, not \"x\"");
+  EXPECT_EQ(ParseFlags({"--probe=a"}).status().message(), "--probe takes no value");
+  EXPECT_EQ(ParseFlags({"--listen=/a"}).status().message(),
+            "--listen must be unix:PATH or HOST:PORT, not \"/a\"; did you mean unix:/a?");
+  EXPECT_EQ(ParseFlags({"--listen=unix:"}).status().message(),
+            "--listen must be unix:PATH or HOST:PORT, not \"unix:\"");
   EXPECT_FALSE(ParseFlags({}).ok());
 }
 

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <memory>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
@@ -44,19 +46,25 @@ constexpr int kSettleMillis = 100;
 constexpr int kRetireMillis = 1000;
 constexpr absl::Duration kProbeTimeout = absl::Seconds(2);
 
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
+// Errors: NOT_FOUND for a file without content, which gRPC would wait for.
+absl::Status CheckTlsFile(const char* flag, const std::string& path) {
+  errno = 0;
   std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return text.str();
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!text.str().empty()) return absl::OkStatus();
+  // Of a directory only reading fails.
+  return absl::NotFoundError(
+      absl::StrCat(flag, " ", path, ": ", errno == 0 ? "the file is empty" : strerror(errno)));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(const Flags& flags,
                                                                          bool is_unix) {
   if (is_unix) return std::shared_ptr<grpc::ServerCredentials>();
-  for (const std::string* file : {&flags.tls_client_ca, &flags.tls_key, &flags.tls_cert}) {
-    if (absl::StatusOr<std::string> text = ReadFile(*file); !text.ok()) return text.status();
+  for (const auto& [flag, file] :
+       {std::pair("--tls-cert", flags.tls_cert), std::pair("--tls-key", flags.tls_key),
+        std::pair("--tls-client-ca", flags.tls_client_ca)}) {
+    if (absl::Status read = CheckTlsFile(flag, file); !read.ok()) return read;
   }
   // New connections see new certificates within the period.
   const auto provider = std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
@@ -172,7 +180,7 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   const absl::StatusOr<services::ListenAddress> address =
       services::ListenAddress::Parse(flags.listen);
   if (!address.ok()) {
-    std::cerr << "outboard-host: " << address.status().message() << "\n";
+    std::cerr << "outboard-host: --listen: " << address.status().message() << "\n";
     return kExitUsage;
   }
   if (flags.plugin_dir.empty()) {
@@ -211,6 +219,10 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   if (status.ok() && !flags.metrics_address.empty()) {
     metrics = std::make_unique<host_metrics::PrometheusMetrics>(OUTBOARD_VERSION);
     auto server = host_metrics::MetricsServer::Start(flags.metrics_address, metrics.get());
+    if (absl::IsInvalidArgument(server.status())) {
+      std::cerr << "outboard-host: " << server.status().message() << "\n";
+      return kExitUsage;
+    }
     status.Update(server.status());
     if (server.ok()) {
       metrics_server = *std::move(server);

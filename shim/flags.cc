@@ -62,6 +62,14 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
   flags.help = table.help();
   if (flags.help || flags.version) return flags;
   if (absl::Status words = table.CheckWordCount(0); !words.ok()) return words;
+  if (flags.probe.empty()) {
+    const http::ShimAddress& its = flags.credentials;
+    const char* const flag = !its.token_file.empty()              ? "--token-file"
+                             : !its.certificate_authority.empty() ? "--certificate-authority"
+                             : its.insecure_skip_tls_verify       ? "--insecure-skip-tls-verify"
+                                                                  : nullptr;
+    if (flag != nullptr) return absl::InvalidArgumentError(absl::StrCat(flag, " requires --probe"));
+  }
   if (flags.probe.empty() && flags.config.empty())
     return absl::InvalidArgumentError("--config FILE is required");
   return flags;

@@ -30,10 +30,13 @@ int Probe(const std::string& page, outboard::http::ShimAddress shim) {
   const size_t slash = page.find('/', scheme == std::string::npos ? 0 : scheme + 3);
   if (slash == std::string::npos || slash == 0 || slash + 1 == page.size())
     return Usage(absl::StrCat("--probe must have the form ADDRESS/PATH, not \"", page, "\""));
+  shim.flag = "--probe";
   shim.server = page.substr(0, slash);
   const absl::StatusOr<std::string> answer =
       outboard::http::GetPage(shim, page.substr(slash), {}, kTimeout);
   if (answer.ok()) return 0;
+  if (absl::IsInvalidArgument(answer.status()))
+    return Usage(std::string(answer.status().message()));
   fprintf(stderr, "outboard-shim: %s\n", std::string(answer.status().message()).c_str());
   return 1;
 }
@@ -62,7 +65,9 @@ int main(int argc, char** argv) {
 
   auto config = outboard::config::LoadConfigFile(flags->config);
   if (!config.ok()) {
-    fprintf(stderr, "%s\n", std::string(config.status().message()).c_str());
+    // What is wrong in the file begins with its name and line, for editors.
+    fprintf(stderr, "%s%s\n", absl::IsInvalidArgument(config.status()) ? "" : "outboard-shim: ",
+            std::string(config.status().message()).c_str());
     return 2;
   }
   for (const std::string& warning : config->warnings) LOG(WARNING) << warning;

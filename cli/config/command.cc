@@ -67,6 +67,7 @@ std::pair<int, int> PositionOf(absl::string_view file, absl::string_view line) {
 
 // What RunConfig knows after the plugins were checked.
 struct Checked {
+  absl::Status usage;     // INVALID_ARGUMENT: an address on the command line
   absl::Status problems;  // INVALID_ARGUMENT: those of the file
   std::string note;       // why plugins were not checked, or which host was asked
 };
@@ -77,12 +78,13 @@ Checked Check(const ConfigLine& line, const config::Config& config,
   const absl::StatusOr<AskedHosts> hosts =
       line.hosts.empty() ? AskedHosts::StartOwn() : AskedHosts::At(line.hosts, config.shim);
   if (absl::IsNotFound(hosts.status()) && line.hosts.empty()) {
-    return {absl::OkStatus(),
+    return {absl::OkStatus(), absl::OkStatus(),
             "note: plugins and their arguments were not checked: outboard-host is neither beside "
             "this program nor on PATH; name running hosts with --host ADDRESS"};
   }
-  if (!hosts.ok()) return {hosts.status(), ""};
-  Checked checked{CheckPlugins(config, *hosts, warnings), ""};
+  if (absl::IsInvalidArgument(hosts.status())) return {hosts.status(), absl::OkStatus(), ""};
+  if (!hosts.ok()) return {absl::OkStatus(), hosts.status(), ""};
+  Checked checked{absl::OkStatus(), CheckPlugins(config, *hosts, warnings), ""};
   if (line.hosts.empty() &&
       absl::StrContains(checked.problems.message(), "no host serves plugin")) {
     checked.note =
@@ -192,6 +194,7 @@ int RunConfig(const std::vector<std::string>& arguments) {
   }
   std::vector<std::string> warnings;
   const Checked checked = Check(*line, config, &warnings);
+  if (!checked.usage.ok()) return cli::UsageError("config", checked.usage);
   if (!checked.problems.ok() && !absl::IsInvalidArgument(checked.problems)) {
     fprintf(stderr, "outboard config: %s\n", std::string(checked.problems.message()).c_str());
     return 1;

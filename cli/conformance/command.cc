@@ -1,5 +1,8 @@
 #include "cli/conformance/command.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
@@ -76,10 +79,10 @@ config::FlagTable ConformanceFlags(CommandLine* line) {
   flags.Text("--tls-key", &line->tls.key_file);
   flags.Text("--tls-server-name", &line->tls.server_name);
   flags.Texts("--plugin", &options.plugins);
-  flags.Value("--args", "after the --plugin that it is for", [line](const std::string& value) {
+  flags.Value("--args", "JSON", [line](const std::string& value) {
     Options& options = line->options;
-    if (options.plugins.empty()) return false;
-    options.args[options.plugins.back()] = value;
+    line->args_before_plugin |= options.plugins.empty();
+    if (!options.plugins.empty()) options.args[options.plugins.back()] = value;
     return true;
   });
   flags.Value("--node-label", "KEY=VALUE", [line](const std::string& value) {
@@ -103,6 +106,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
   line.help = flags.help();
   if (line.help) return line;
   if (absl::Status words = flags.CheckWordCount(0); !words.ok()) return words;
+  if (line.args_before_plugin)
+    return absl::InvalidArgumentError("--args must come after the --plugin that it is for");
   hosts::Endpoint& endpoint = line.options.endpoint;
   endpoint.host = "host";
   if (AnyTls(line.tls)) endpoint.tls = line.tls;
@@ -113,7 +118,8 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     return known;
   const bool is_unix = absl::StartsWith(endpoint.address, "unix:");
   if (is_unix && AnyTls(line.tls))
-    return absl::InvalidArgumentError("TLS files require --host HOST:PORT");
+    return absl::InvalidArgumentError(
+        "--tls-ca, --tls-cert and --tls-key are for --host HOST:PORT only");
   if (!is_unix && !AllTls(line.tls)) {
     return absl::InvalidArgumentError(
         "--host HOST:PORT requires --tls-ca, --tls-cert and --tls-key: the network mode is mutual "
@@ -139,9 +145,18 @@ int RunConformance(const std::vector<std::string>& arguments) {
         return Matches(line->options.only, absl::StrCat(one.service, "/", one.name));
       });
   if (!any) {
-    fprintf(stderr, "outboard conformance: no case matches \"%s\"; see --list\n",
+    fprintf(stderr, "outboard conformance: --only: no case matches \"%s\"; see --list\n",
             line->options.only.c_str());
     return 2;
+  }
+  std::ofstream junit;
+  if (!line->junit.empty()) {
+    junit.open(line->junit, std::ios::binary);
+    if (!junit) {
+      fprintf(stderr, "outboard conformance: --junit %s: %s\n", line->junit.c_str(),
+              strerror(errno));
+      return 2;
+    }
   }
   const absl::StatusOr<std::unique_ptr<Kit>> kit = Kit::Connect(line->options);
   if (!kit.ok()) {
@@ -155,10 +170,9 @@ int RunConformance(const std::vector<std::string>& arguments) {
   const std::vector<Result> results = RunCases(**kit, cases, Print);
   printf("%s\n", Summary(results).c_str());
   if (!line->junit.empty()) {
-    std::ofstream file(line->junit, std::ios::binary);
-    file << JUnit(results, line->options.endpoint.address, line->options.seed);
-    file.close();
-    if (!file) {
+    junit << JUnit(results, line->options.endpoint.address, line->options.seed);
+    junit.close();
+    if (!junit) {
       fprintf(stderr, "outboard conformance: cannot write %s\n", line->junit.c_str());
       return 2;
     }

@@ -16,6 +16,7 @@ struct CommandLine {
   config::HostTls tls;
   std::string junit;  // a file; empty: none
   bool list = false;
+  bool args_before_plugin = false;
   bool help = false;
 };
 

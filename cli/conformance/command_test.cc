@@ -48,10 +48,11 @@ TEST(CommandLineTest, ReportsTheFault) {
   };
   EXPECT_THAT(error({}), HasSubstr("--host is required"));
   EXPECT_THAT(error({"--host", "unix:h", "--tls-ca", "f"}),
-              HasSubstr("TLS files require --host HOST:PORT"));
+              HasSubstr("are for --host HOST:PORT only"));
   EXPECT_THAT(error({"--host", "127.0.0.1:1", "--tls-ca", "f"}), HasSubstr("mutual TLS only"));
   EXPECT_THAT(error({"--host"}), HasSubstr("needs a value"));
-  EXPECT_THAT(error({"--host", "unix:h", "--args", "{}"}), HasSubstr("after the --plugin"));
+  EXPECT_THAT(error({"--host", "unix:h", "--args", "{}"}),
+              HasSubstr("--args must come after the --plugin"));
   EXPECT_THAT(error({"--host", "unix:h", "--nodes", "0"}), HasSubstr("--nodes"));
   EXPECT_THAT(error({"--host", "unix:h", "--node-label", "=x"}), HasSubstr("KEY=VALUE"));
   EXPECT_THAT(error({"host"}), HasSubstr("unexpected argument \"host\""));

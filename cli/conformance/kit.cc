@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/conformance/test_cluster.h"
+#include "shim/config/nearest.h"
 
 namespace outboard::conformance {
 
@@ -107,8 +108,10 @@ absl::Status Kit::FindConfiguration() {
   for (const PluginInfo& plugin : info_.plugins()) names.push_back(plugin.name());
   for (const std::string& wanted : options_.plugins) {
     if (std::find(names.begin(), names.end(), wanted) == names.end()) {
-      return absl::InvalidArgumentError(absl::StrCat("the host does not serve plugin ", wanted,
-                                                     "; it serves ", absl::StrJoin(names, ", ")));
+      const std::string near = config::DidYouMean(wanted, names);
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--plugin ", wanted, ": the host does not serve this plugin",
+          near.empty() ? absl::StrCat("; it serves ", absl::StrJoin(names, ", ")) : near));
     }
   }
   if (!options_.plugins.empty()) names = options_.plugins;

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/command_line.h"
 #include "cli/inspect/explain_table.h"
@@ -52,8 +53,10 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
   // As kubectl calls it.
   if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
     words.erase(words.begin());
-  if (words.size() != 1)
-    return absl::InvalidArgumentError("the argument must be one pod, as NAMESPACE/NAME");
+  if (words.empty()) return absl::InvalidArgumentError("the pod is missing, as NAMESPACE/NAME");
+  if (words.size() > 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("unexpected argument \"", words[1], "\"; give one pod, as NAMESPACE/NAME"));
   if (absl::Status is_pod = cli::CheckPodName(words[0]); !is_pod.ok()) return is_pod;
   line.pod = words[0];
   return line;

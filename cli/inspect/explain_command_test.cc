@@ -64,9 +64,9 @@ TEST(ExplainCommandTest, ReadsItsArguments) {
   EXPECT_EQ(line->shim.server, "127.0.0.1:1");
   EXPECT_EQ(line->node, "n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
-      {{}, "the argument must be one pod, as NAMESPACE/NAME"},
-      {{"pod"}, "the argument must be one pod, as NAMESPACE/NAME"},
-      {{"node", "n1"}, "the argument must be one pod, as NAMESPACE/NAME"},
+      {{}, "the pod is missing, as NAMESPACE/NAME"},
+      {{"pod"}, "the pod is missing, as NAMESPACE/NAME"},
+      {{"node", "n1"}, "unexpected argument \"n1\"; give one pod, as NAMESPACE/NAME"},
       {{"a"}, "\"a\" is not NAMESPACE/NAME; did you mean default/a?"},
       {{"pod", "ns/a", "-o", "yaml"}, "--output must be table or json, not \"yaml\""},
       {{"pod", "ns/a", "--server"}, "--server needs a value"},

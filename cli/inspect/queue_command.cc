@@ -86,7 +86,7 @@ Example:
 config::FlagTable QueueFlags(QueueLine* line) {
   config::FlagTable flags;
   cli::AddShimFlags(&flags, &line->shim);
-  flags.Number("--limit", "a number", &line->limit);
+  flags.Number("--limit", "a number, 0 or more", &line->limit);
   flags.Output(&line->json);
   return flags;
 }
@@ -98,7 +98,8 @@ absl::StatusOr<QueueLine> ParseQueue(const std::vector<std::string>& arguments) 
   line.help = flags.help();
   if (line.help || flags.words().empty()) return line;
   if (flags.words().size() > 1)
-    return absl::InvalidArgumentError("give at most one pod, as NAMESPACE/NAME");
+    return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", flags.words()[1],
+                                                   "\"; give at most one pod, as NAMESPACE/NAME"));
   line.pod = flags.words()[0];
   if (absl::Status is_pod = cli::CheckPodName(line.pod); !is_pod.ok()) return is_pod;
   return line;

@@ -165,8 +165,14 @@ int RunNew(const std::vector<std::string>& arguments) {
     fputs(kNewHelp, stdout);
     return 0;
   }
-  if (usage.ok() && (words.size() != 2 || words[0] != "plugin"))
-    usage = absl::InvalidArgumentError("the arguments must be: plugin NAME --language LANGUAGE");
+  if (usage.ok() && (words.size() < 2 || words[0] != "plugin")) {
+    constexpr char kWanted[] = "the arguments must be: plugin NAME --language LANGUAGE";
+    usage = absl::InvalidArgumentError(
+        words.empty() || words[0] == "plugin"
+            ? kWanted
+            : absl::StrCat("unexpected argument \"", words[0], "\"; ", kWanted));
+  }
+  if (usage.ok()) usage = flags.CheckWordCount(2);
   if (usage.ok()) usage = CheckPluginName(words[1]);
   if (usage.ok()) usage = CheckNotServed(words[1], PluginsOfOurHost());
   if (usage.ok() && line.language.empty())

@@ -31,8 +31,15 @@ absl::StatusOr<PluginLine> ParsePlugin(const std::vector<std::string>& arguments
   line.help = flags.help();
   if (line.help) return line;
   const std::vector<std::string>& words = flags.words();
-  if (words.size() != 2 || (words[0] != "install" && words[0] != "remove"))
-    return absl::InvalidArgumentError("the arguments must be: install FILE.so, or remove NAME.so");
+  const bool has_verb = !words.empty() && (words[0] == "install" || words[0] == "remove");
+  if (words.size() < 2 || !has_verb) {
+    constexpr char kWanted[] = "the arguments must be: install FILE.so, or remove NAME.so";
+    return absl::InvalidArgumentError(
+        words.empty() || has_verb
+            ? kWanted
+            : absl::StrCat("unexpected argument \"", words[0], "\"; ", kWanted));
+  }
+  if (absl::Status count = flags.CheckWordCount(2); !count.ok()) return count;
   if (line.into.empty()) return absl::InvalidArgumentError("--into DIR is required");
   line.install = words[0] == "install";
   line.file = words[1];

@@ -33,6 +33,11 @@ std::string BesideThisProgram() {
 
 absl::StatusOr<std::unique_ptr<HostProcess>> HostProcess::Start(std::string binary, int verbosity,
                                                                 int min_severity) {
+  const bool is_named = !binary.empty();
+  if (is_named && absl::StrContains(binary, "/") && access(binary.c_str(), X_OK) != 0) {
+    return absl::NotFoundError(
+        absl::StrCat("--host-binary ", binary, ": cannot be started: ", strerror(errno)));
+  }
   if (binary.empty()) binary = BesideThisProgram();
   if (binary.empty()) binary = "outboard-host";
   std::string folder = (fs::temp_directory_path() / "outboard-simulate-XXXXXX").string();
@@ -72,7 +77,8 @@ absl::StatusOr<std::unique_ptr<HostProcess>> HostProcess::Start(std::string bina
     execvpe(argv[0], argv.data(), environment.data());
     _exit(127);
   }
-  return std::unique_ptr<HostProcess>(new HostProcess(pid, std::move(folder), address));
+  return std::unique_ptr<HostProcess>(
+      new HostProcess(pid, is_named ? std::move(binary) : "", std::move(folder), address));
 }
 
 absl::Status HostProcess::CheckAlive() {
@@ -81,6 +87,8 @@ absl::Status HostProcess::CheckAlive() {
   if (waitpid(pid_, &status, WNOHANG) != pid_) return absl::OkStatus();
   pid_ = -1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+    if (!named_.empty())
+      return absl::NotFoundError(absl::StrCat("--host-binary ", named_, ": cannot be started"));
     return absl::NotFoundError(
         "outboard-host is neither beside this program nor on PATH; set --host-binary");
   }

@@ -36,10 +36,14 @@ class HostProcess {
   absl::Status CheckAlive();
 
  private:
-  HostProcess(pid_t pid, std::string folder, std::string address)
-      : pid_(pid), folder_(std::move(folder)), address_(std::move(address)) {}
+  HostProcess(pid_t pid, std::string named, std::string folder, std::string address)
+      : pid_(pid),
+        named_(std::move(named)),
+        folder_(std::move(folder)),
+        address_(std::move(address)) {}
 
-  pid_t pid_;  // -1: has ended
+  pid_t pid_;                // -1: has ended
+  const std::string named_;  // the binary, if the user names one
   const std::string folder_;
   const std::string address_;
 };

@@ -1,19 +1,23 @@
 # shellcheck shell=bash disable=SC2154
-# What `./dev check` does after it has configured build/release. Sourced by dev, whose functions it uses, with integration/test_tiers.sh.
+# What `./dev check` does. Sourced by dev, whose functions it uses, with integration/test_tiers.sh.
 
 # run_check [--base REF] [--all]. Exit code: 0 everything passed; 1 something failed.
 run_check() {
   local base=main all=0
   while [[ $# -gt 0 ]]; do
     case $1 in
-      --base) [[ $# -gt 1 ]] || die "check: --base needs a commit"; base=$2; shift ;;
+      --base) [[ $# -gt 1 ]] || usage "check: --base needs a commit"; base=$2; shift ;;
       --base=*) base=${1#--base=} ;;
       --all) all=1 ;;
-      *) die "check: unknown flag $1; usage: ./dev check [--base REF] [--all]" ;;
+      *) usage "check: unexpected argument \"$1\"; it accepts --base REF and --all" ;;
     esac
     shift
   done
-  git rev-parse --quiet --verify "$base^{commit}" >/dev/null || die "check: $base is not a commit; say --base REF"
+  git rev-parse --quiet --verify "$base^{commit}" >/dev/null ||
+    usage "check: --base $base: not a commit"
+  need_packages "${build_packages[@]}" "${test_packages[@]}" "${lint_packages[@]}" python3
+  configure release -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_BUILD_TESTS=ON
+  [[ -z $(git ls-files --modified --others --exclude-standard -- '*.go') ]] || need_go
   local from changed cpp go scripts failed=0
   from=$(git merge-base "$base" HEAD)
   mapfile -t changed < <({ git diff --name-only --diff-filter=d "$from"; git ls-files --others --exclude-standard; } | sort -u)

@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   const std::string text((std::istreambuf_iterator<char>(std::cin)), {});
   const auto islands = outboard::topology_aware_gpu_gate::ParseTopologyMatrix(text);
   if (!islands.ok()) {
-    std::cerr << "outboard-gpu-islands: " << islands.status().message() << "\n";
+    std::cerr << "outboard-gpu-islands: standard input: " << islands.status().message() << "\n";
     return 1;
   }
   std::cout << outboard::topology_aware_gpu_gate::FormatIslands(*islands) << "\n";
