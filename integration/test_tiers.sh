@@ -106,6 +106,7 @@ tier_component() {
   cpp_tests component "components: the simulator and whole processes" release --label-regex '^component$'
   need_packages python3 python3-venv
   step component "plugins in Python" "$root/sdk/python/plugin_test.sh" "$build/release/bin"
+  step component "the commands of docs/first-plugin.md" "$root/sdk/python/first_plugin_test.sh" "$build/release/bin"
 }
 
 # The host for claims is a Go program, built from the contract.

@@ -140,6 +140,8 @@ type OutboardOptions struct {
 	// SocketDirectory makes the shim watch a directory in which each host has its own socket, so that StartHost
 	// starts a further instance beside the serving one.
 	SocketDirectory bool
+	// ServingAddress is the shim's; empty: a free port.
+	ServingAddress string
 	// Hosts are entries of the ShimConfiguration's `hosts`, instead of one host that StartOutboard starts.
 	Hosts []map[string]any
 	// Claims starts a second host for device claims; with ClaimsLater the test starts it with StartClaimsHost.
@@ -202,7 +204,10 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	if err != nil {
 		return nil, err
 	}
-	serving := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	serving := options.ServingAddress
+	if serving == "" {
+		serving = fmt.Sprintf("127.0.0.1:%d", ports[0])
+	}
 	if options.Split == "" {
 		options.Split = os.Getenv("OUTBOARD_SPLIT")
 	}
@@ -219,10 +224,10 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 	shim["apiVersion"], shim["kind"] = "config.outboard.dev/v1alpha1", "ShimConfiguration"
 	hosts := []any{map[string]any{"name": "default", "address": "unix:" + o.socket}}
 	if options.SocketDirectory {
-		if err := os.MkdirAll(o.socketDirectory(), 0o700); err != nil {
+		if err := os.MkdirAll(o.SocketDirectory(), 0o700); err != nil {
 			return nil, err
 		}
-		shim["socketDirectory"] = o.socketDirectory()
+		shim["socketDirectory"] = o.SocketDirectory()
 		hosts = []any{map[string]any{"name": "default"}}
 	}
 	if options.Split != "" {
@@ -282,7 +287,7 @@ func (o *Outboard) StartHost() (err error) {
 	}
 	listen := "unix:" + o.socket
 	if o.options.SocketDirectory {
-		listen = "unix:" + filepath.Join(o.socketDirectory(), "default@{instance}.sock")
+		listen = "unix:" + filepath.Join(o.SocketDirectory(), "default@{instance}.sock")
 	}
 	args := append([]string{"--listen", listen}, o.options.HostArgs...)
 	if o.options.Split != "" {
@@ -296,7 +301,8 @@ func (o *Outboard) StartHost() (err error) {
 	return err
 }
 
-func (o *Outboard) socketDirectory() string { return o.controlPlane.file("hosts") }
+// SocketDirectory is where hosts create their sockets, if the options say so.
+func (o *Outboard) SocketDirectory() string { return o.controlPlane.file("hosts") }
 
 // SetHostProgram sets the program of later calls of StartHost and its further arguments; empty: the one of ./dev
 // build.
@@ -333,7 +339,7 @@ func Hosts(ctx context.Context, url string) ([]HostInstance, error) {
 
 func (o *Outboard) splitSocket() string {
 	if o.options.SocketDirectory {
-		return filepath.Join(o.socketDirectory(), "split@{instance}.sock")
+		return filepath.Join(o.SocketDirectory(), "split@{instance}.sock")
 	}
 	return o.socket + ".split"
 }

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,10 +23,16 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
+// The default plugins, and a place for one more.
 const profile = `
 profiles:
 - schedulerName: outboard-scheduler
+  plugins:
+    multiPoint: {enabled: []}
 `
+
+// The address that `outboard` asks without --server.
+const defaultServing = "127.0.0.1:10269"
 
 var (
 	nodes     = flag.Int("nodes", 5, "number of fake nodes")
@@ -35,6 +43,10 @@ var (
 
 func main() {
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "cluster: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	if err := run(ctx); err != nil {
@@ -74,7 +86,8 @@ func run(ctx context.Context) (err error) {
 	if err := controlplane.CreateFakeNodes(ctx, client, *nodes); err != nil {
 		return err
 	}
-	if err := startScheduler(ctx, c); err != nil {
+	outboard, err := startScheduler(ctx, c)
+	if err != nil {
 		return err
 	}
 	if err := waitForNodes(ctx, client); err != nil {
@@ -84,7 +97,7 @@ func run(ctx context.Context) (err error) {
 	if *smoke {
 		return runSmoke(ctx, client)
 	}
-	printHints(c)
+	printHints(c, outboard)
 	if *duration > 0 {
 		limited, cancel := context.WithTimeout(ctx, *duration)
 		defer cancel()
@@ -95,25 +108,32 @@ func run(ctx context.Context) (err error) {
 	return nil
 }
 
-func startScheduler(ctx context.Context, c *controlplane.ControlPlane) error {
+// startScheduler returns Outboard, or nil if another scheduler is wanted.
+func startScheduler(ctx context.Context, c *controlplane.ControlPlane) (*controlplane.Outboard, error) {
 	config := controlplane.SchedulerConfig{Text: profile, LeaderElect: true}
 	switch *scheduler {
 	case "outboard":
-		o, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: config})
+		options := controlplane.OutboardOptions{Config: config, SocketDirectory: true}
+		if free, err := net.Listen("tcp", defaultServing); err == nil {
+			free.Close()
+			options.ServingAddress = defaultServing
+		}
+		o, err := c.StartOutboard(ctx, options)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		say("Outboard is attached as outboard-scheduler (shim %d, host %d, %s/metrics).", o.Shim.PID(), o.Host.PID(), o.URL())
+		return o, nil
 	case "kube-scheduler":
 		if _, err := c.StartKubeScheduler(ctx, config); err != nil {
-			return err
+			return nil, err
 		}
 		say("kube-scheduler is attached as outboard-scheduler.")
 	case "none":
 	default:
-		return fmt.Errorf("--scheduler=%s: not outboard, kube-scheduler or none", *scheduler)
+		return nil, fmt.Errorf("--scheduler=%s: not outboard, kube-scheduler or none", *scheduler)
 	}
-	return nil
+	return nil, nil
 }
 
 // waitForNodes waits until KWOK has made the nodes Ready and a controller has removed their taint.
@@ -143,20 +163,44 @@ func poll(ctx context.Context, done wait.ConditionWithContextFunc) error {
 	return err
 }
 
-func printHints(c *controlplane.ControlPlane) {
+// printHints says what to do in a second shell. The variables are those of plugins/README.md.
+func printHints(c *controlplane.ControlPlane, outboard *controlplane.Outboard) {
 	say(`
-  export KUBECONFIG=%s
-
+In another shell, with kubectl and jq (Debian: apt-get install kubernetes-client jq):
+  export KUBECONFIG=%s`, c.AdminKubeconfig)
+	if outboard != nil {
+		say(`  export PATH=%s:$PATH
+  export SHIM=%s HOST=default
+  export HOSTS=%s
+  export CONFIG=%s`, directory(), strings.TrimPrefix(outboard.URL(), "http://"), outboard.SocketDirectory(), outboard.ConfigFile())
+	}
+	say(`
 Things to try:
   kubectl get nodes -L topology.kubernetes.io/zone
   kubectl create deployment hello --image=hello --replicas=10 --dry-run=client -o json |
     jq '.spec.template.spec.schedulerName = "outboard-scheduler"' | kubectl apply -f -
   kubectl get pods -o wide
   kubectl get events --field-selector reason=Scheduled
-  kubectl describe pod -l app=hello        # after: kubectl cordon --all, and scaling up
-
+  kubectl describe pod -l app=hello        # after: kubectl get nodes -o name | xargs kubectl cordon; kubectl scale deployment hello --replicas=20`)
+	if outboard != nil {
+		say(`  outboard queue --server $SHIM            # which pods wait, and why
+  outboard explain default/POD --server $SHIM
+  outboard hosts --server $SHIM
+A plugin host of your own creates its socket in $HOSTS; enable its plugins in $CONFIG, which the shim reads again:
+docs/first-plugin.md, "In a cluster".`)
+	}
+	say(`
 Logs of all processes: %s/*.log
-Ctrl-C ends everything and removes it.`, c.AdminKubeconfig, c.Dir)
+Ctrl-C ends everything and removes it.`, c.Dir)
+}
+
+// directory returns the folder of the programs of ./dev build, which startScheduler has found.
+func directory() string {
+	dir, err := controlplane.OutboardDirectory()
+	if err != nil {
+		return ""
+	}
+	return dir
 }
 
 func runSmoke(ctx context.Context, client kubernetes.Interface) error {
