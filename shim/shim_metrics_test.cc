@@ -379,7 +379,11 @@ class ShimMetricsTest : public ::testing::Test {
     api_.Delete("pods", "ns/huge");
   }
   void WriteAnEffect() {
-    api_.Put("persistentvolumeclaims", {{"metadata", {{"name", "claim"}, {"namespace", "ns"}}}});
+    api_.Put("storageclasses", {{"metadata", {{"name", "delayed"}}},
+                                {"provisioner", "csi.example.com"},
+                                {"volumeBindingMode", "WaitForFirstConsumer"}});
+    api_.Put("persistentvolumeclaims", {{"metadata", {{"name", "claim"}, {"namespace", "ns"}}},
+                                        {"spec", {{"storageClassName", "delayed"}}}});
     json pod = Pod("claimant");
     pod["spec"]["volumes"] = {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "claim"}}}}};
     api_.Put("pods", pod);

@@ -20,6 +20,7 @@
 #include "cli/conformance/mutation.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
+#include "shim/framework/testing/volumes.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
@@ -119,6 +120,17 @@ class BadAnswersTest : public ::testing::Test {
       node->node.mutable_allocatable()->set_memory_bytes(int64_t{1} << 34);
       scheduler_.events()->OnNodeUpsert(node, now_);
     }
+    scheduler_.events()->OnObjectUpsert(framework::testing::DelayedClass(), now_);
+    scheduler_.events()->OnObjectUpsert(
+        framework::testing::WaitingClaim("ns", "claim", "claim-uid", "1"), now_);
+    // With another tenant's data.
+    auto volume = framework::testing::FreeVolume("pv", "pv-uid", "1");
+    volume->object.mutable_persistent_volume()->set_phase("Released");
+    ClaimReference* secrets = volume->object.mutable_persistent_volume()->mutable_claim_ref();
+    secrets->set_namespace_("tenant");
+    secrets->set_name("secrets");
+    secrets->set_uid("secrets-uid");
+    scheduler_.events()->OnObjectUpsert(volume, now_);
   }
   ~BadAnswersTest() override { scheduler_.SetShadowObserver(nullptr); }
 
@@ -577,6 +589,21 @@ std::vector<WrongAnswer> WrongAnswers() {
       Wrong<ReserveResponse>(
           "an effect for another node",
           [](auto* a) { a->mutable_effects(0)->mutable_select_node()->set_node_name("n9"); }),
+      Wrong<ReserveResponse>(
+          "a version of the claim that the shim does not have",
+          [](auto* a) { a->mutable_effects(0)->mutable_select_node()->set_resource_version("2"); }),
+      Wrong<ReserveResponse>("another tenant's volume",
+                             [](auto* a) {
+                               BindVolume* bind = a->mutable_effects(0)->mutable_bind_volume();
+                               bind->set_name("pv");
+                               bind->set_uid("pv-uid");
+                               bind->set_resource_version("1");
+                               bind->mutable_claim()->set_namespace_("ns");
+                               bind->mutable_claim()->set_name("claim");
+                               bind->mutable_claim()->set_uid("claim-uid");
+                               bind->set_claim_resource_version("1");
+                               bind->set_bound_by_controller(true);
+                             }),
       Wrong<ReserveResponse>("an unknown effect",
                              [](auto* a) { a->mutable_effects(0)->clear_action(); }),
       Wrong<ReserveResponse>("a duplicate effect",

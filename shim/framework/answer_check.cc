@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shim/framework/custom_resources.h"
 #include "shim/framework/profile_plan.h"
@@ -496,27 +497,42 @@ absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effec
                             "\" before it does not create"));
 }
 
-absl::Status CheckReport(const v1alpha1::ReportExtendedResourceClaim& report,
+// A claim in the pod's status is the pod's: it has it already, or an earlier effect creates it.
+absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
+                         const v1alpha1::ReportExtendedResourceClaim& report,
                          const v1alpha1::Pod& pod) {
-  const auto has = [&](const std::string& name) {
+  // Whether a container of this name requests the resource.
+  const auto requests = [&](const std::string& name, const std::string& resource) {
     const auto is_it = [&](const v1alpha1::Container& container) {
-      return container.name() == name;
+      return container.name() == name && container.requests().extended().contains(resource);
     };
-    return std::any_of(pod.containers().begin(), pod.containers().end(), is_it) ||
-           std::any_of(pod.init_containers().begin(), pod.init_containers().end(), is_it);
+    return absl::c_any_of(pod.containers(), is_it) || absl::c_any_of(pod.init_containers(), is_it);
   };
+  bool is_pods = report.claim_name() == pod.extended_resource_claim();
+  for (const v1alpha1::Effect& earlier : effects) {
+    if (&earlier.report_extended_resource_claim() == &report) break;
+    const v1alpha1::PutObject& put = earlier.put_object();
+    is_pods |= earlier.has_put_object() && put.uid().empty() &&
+               absl::StartsWith(put.resource(), "resourceclaims.") &&
+               absl::EndsWith(put.resource(), ".resource.k8s.io") &&
+               put.namespace_() == pod.namespace_() && put.name() == report.claim_name();
+  }
   if (report.claim_name().empty() || report.request_mappings().empty() ||
       report.request_mappings_size() > kMaxRequestMappings) {
     return Wrong(
         "Reserve reports a claim for extended resources without a name, or with no or too many "
         "mappings");
   }
+  if (!is_pods) {
+    return Wrong(absl::StrCat("Reserve reports claim \"", report.claim_name(),
+                              "\", which is not the pod's"));
+  }
   for (const auto& mapping : report.request_mappings()) {
-    if (!has(mapping.container_name()) || mapping.resource_name().empty() ||
+    if (!requests(mapping.container_name(), mapping.resource_name()) ||
         mapping.request_name().empty()) {
       return Wrong(absl::StrCat("Reserve reports a claim for container \"",
                                 mapping.container_name(),
-                                "\", but the container or a name is missing"));
+                                "\", which does not request the resource, or a name is missing"));
     }
   }
   return absl::OkStatus();
@@ -545,7 +561,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
       continue;
     }
     if (effect.has_report_extended_resource_claim()) {
-      if (absl::Status wrong = CheckReport(effect.report_extended_resource_claim(), pod);
+      if (absl::Status wrong = CheckReport(effects, effect.report_extended_resource_claim(), pod);
           !wrong.ok()) {
         return wrong;
       }

@@ -184,8 +184,11 @@ bool TakesEffects(const std::vector<v1alpha1::Effect>& effects) {
   v1alpha1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
-  pod.add_containers()->set_name("main");
-  pod.add_init_containers()->set_name("first");
+  for (v1alpha1::Container* container : {pod.add_containers(), pod.add_init_containers()})
+    (*container->mutable_requests()->mutable_extended())["r"] = 1;
+  pod.mutable_containers(0)->set_name("main");
+  pod.mutable_init_containers(0)->set_name("first");
+  pod.set_extended_resource_claim("own");
   v1alpha1::Volume* claim = pod.add_volumes();
   claim->set_source("persistentVolumeClaim");
   claim->set_claim_name("data");
@@ -257,14 +260,40 @@ TEST(CheckEffects, APatchComesAfterTheEffectThatMakesTheObject) {
   EXPECT_FALSE(TakesEffects({other, patch})) << "creates no object";
 }
 
-TEST(CheckEffects, AReportedClaimStandsForContainersOfThePod) {
+TEST(CheckEffects, AReportedClaimIsThePods) {
+  const v1alpha1::Effect put = Parsed(
+      "key: 'put' plugin: 'P' put_object { resource: 'resourceclaims.v1.resource.k8s.io' "
+      "namespace: 'ns' name: 'c' }");
   v1alpha1::Effect report = Parsed(
       "key: 'k' plugin: 'P' report_extended_resource_claim { claim_name: 'c' "
+      "request_mappings { container_name: 'main' resource_name: 'r' request_name: 'q' } }");
+  EXPECT_TRUE(TakesEffects({put, report}));
+  EXPECT_FALSE(TakesEffects({report})) << "it may be another pod's";
+  EXPECT_FALSE(TakesEffects({report, put}));
+  v1alpha1::Effect other = put;
+  other.mutable_put_object()->set_namespace_("other");
+  EXPECT_FALSE(TakesEffects({other, report}));
+  other = put;
+  other.mutable_put_object()->set_uid("u");
+  EXPECT_FALSE(TakesEffects({other, report})) << "creates no object";
+  other = put;
+  other.mutable_put_object()->set_resource("widgets.v1.example.com");
+  EXPECT_FALSE(TakesEffects({other, report}));
+  report.mutable_report_extended_resource_claim()->set_claim_name("own");
+  EXPECT_TRUE(TakesEffects({report}));
+}
+
+TEST(CheckEffects, AReportedClaimStandsForContainersOfThePod) {
+  v1alpha1::Effect report = Parsed(
+      "key: 'k' plugin: 'P' report_extended_resource_claim { claim_name: 'own' "
       "request_mappings { container_name: 'main' resource_name: 'r' request_name: 'q' } "
       "request_mappings { container_name: 'first' resource_name: 'r' request_name: 'q' } }");
   EXPECT_TRUE(TakesEffects({report}));
   auto* claim = report.mutable_report_extended_resource_claim();
   claim->mutable_request_mappings(1)->set_container_name("another");
+  EXPECT_FALSE(TakesEffects({report}));
+  claim->mutable_request_mappings(1)->set_container_name("first");
+  claim->mutable_request_mappings(1)->set_resource_name("unrequested");
   EXPECT_FALSE(TakesEffects({report}));
   claim->clear_request_mappings();
   EXPECT_FALSE(TakesEffects({report}));

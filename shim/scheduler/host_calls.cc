@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "shim/framework/answer_check.h"
+#include "shim/framework/volume_effects.h"
 
 namespace outboard::scheduler {
 namespace {
@@ -157,6 +158,9 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
                           absl::Now() - began);
   if (!answer.ok()) return answer;
   absl::Status bad = framework::CheckReserve(*answer, point, attempt->pod->pod, attempt->node_name);
+  bad.Update(framework::CheckVolumeEffects(answer->effects(), attempt->pod->pod,
+                                           state_.cluster.NodeAt(attempt->slot)->node,
+                                           state_.cluster));
   for (const v1alpha1::Effect& effect : answer->effects()) {
     bad.Update(
         framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shim/framework/testing/scripted_host.h"
+#include "shim/framework/testing/volumes.h"
 #include "shim/scheduler/scheduler.h"
 
 namespace outboard::scheduler::scheduler_pre_bind_test {
@@ -77,6 +78,11 @@ class PreBindTest : public ::testing::Test {
     node->node.mutable_allocatable()->set_pods(10);
     node->resource_version = "1";
     scheduler_.events()->OnNodeUpsert(node, now_);
+    scheduler_.events()->OnObjectUpsert(framework::testing::DelayedClass(), now_);
+    for (const char* claim : {"data", "more", "another"}) {
+      scheduler_.events()->OnObjectUpsert(framework::testing::WaitingClaim("ns", claim, "u", "5"),
+                                          now_);
+    }
     host_.reserve = [this](const v1alpha1::ReserveRequest&) { return reserved_; };
     host_.pre_bind = [this](const v1alpha1::PreBindRequest& request) {
       questions_.push_back(request);
@@ -398,6 +404,36 @@ TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
   EXPECT_THAT(effects_.writes, IsEmpty());
   EXPECT_THAT(effects_.binds, IsEmpty());
   EXPECT_THAT(effects_.failures, SizeIs(1));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+}
+
+// The volume of another namespace's claim, which is Released, with its data.
+TEST_F(PreBindTest, AnotherTenantsVolumeIsNotClaimed) {
+  auto volume = framework::testing::FreeVolume("pv", "uid-pv", "7");
+  v1alpha1::PersistentVolume* const released = volume->object.mutable_persistent_volume();
+  released->set_phase("Released");
+  released->mutable_claim_ref()->set_namespace_("tenant");
+  released->mutable_claim_ref()->set_name("secrets");
+  released->mutable_claim_ref()->set_uid("uid-secrets");
+  scheduler_.events()->OnObjectUpsert(volume, now_);
+  v1alpha1::Effect* const effect = reserved_.add_effects();
+  effect->set_key("theft");
+  effect->set_plugin("VolumeBinding");
+  v1alpha1::BindVolume* const bind = effect->mutable_bind_volume();
+  bind->set_name("pv");
+  bind->set_uid("uid-pv");
+  bind->set_resource_version("7");
+  bind->mutable_claim()->set_namespace_("ns");
+  bind->mutable_claim()->set_name("data");
+  bind->mutable_claim()->set_uid("u");
+  bind->set_claim_resource_version("5");
+  bind->set_bound_by_controller(true);
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(effects_.failures, ElementsAre(::testing::HasSubstr("reserved for claim tenant/")));
+  EXPECT_EQ(observer_.errors, 1);
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
 }
 

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/framework/testing/scripted_host.h"
+#include "shim/framework/testing/volumes.h"
 #include "shim/scheduler/scheduler.h"
 
 namespace outboard::scheduler::scheduler_preemption_test {
@@ -115,6 +116,11 @@ class SchedulerPreemptionTest : public ::testing::Test {
       node->node.mutable_allocatable()->set_pods(10);
       node->resource_version = absl::StrCat(++resource_version_);
       scheduler_.events()->OnNodeUpsert(node, now_);
+    }
+    scheduler_.events()->OnObjectUpsert(framework::testing::DelayedClass(), now_);
+    for (const char* claim : {"data", "more"}) {
+      scheduler_.events()->OnObjectUpsert(framework::testing::WaitingClaim("ns", claim, "u", "5"),
+                                          now_);
     }
     host_.num_nodes = 2;
     NothingFits();

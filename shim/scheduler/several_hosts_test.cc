@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "shim/framework/testing/scripted_host.h"
+#include "shim/framework/testing/volumes.h"
 #include "shim/scheduler/scheduler.h"
 
 namespace outboard::framework {
@@ -580,6 +581,8 @@ TEST_F(SeveralHostsTest, WaitsForTheDecisionsOfAllHosts) {
 }
 
 TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
+  scheduler_.events()->OnObjectUpsert(testing::DelayedClass(), now_);
+  scheduler_.events()->OnObjectUpsert(testing::WaitingClaim("ns", "claim", "u", "1"), now_);
   int n = 0;
   for (const char* host : {"a", "b"}) {
     auto* effect = reserved_[host].add_effects();
