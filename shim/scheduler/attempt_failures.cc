@@ -83,7 +83,6 @@ void AttemptFailures::FailHostUnavailable(std::unique_ptr<Attempt> attempt,
   const std::string message =
       absl::StrCat("plugin host \"", host_name, "\" did not answer: ", status.message());
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
-  host_calls_.OnAttemptCallFailed(host_name, status, now);
   attempt->failed_host = host_name;
   Requeue(std::move(attempt), AttemptResult::kHostUnavailable, message, now);
 }
@@ -145,7 +144,7 @@ void AttemptFailures::UnreserveAndForget(Attempt* attempt, const std::string& re
                                          absl::Time now) {
   const auto decisions = host_calls_.Unreserve(*attempt, reason, now);
   Forget(attempt);
-  waits_.ApplyDecisions(decisions, now);
+  for (const HostDecisions& its : decisions) waits_.ApplyDecisions(its, now);
 }
 
 void AttemptFailures::Forget(Attempt* attempt) {

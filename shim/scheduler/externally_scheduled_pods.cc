@@ -44,14 +44,15 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
     if (request.hosts[i].client == nullptr) continue;
     HostRecord& host = state_.hosts[plan.host_names[i]];
     state_.cluster.EndAttempt(host.cursor, request.attempt_id);
-    if (status.ok() || evaluator.plugin_failed()) host.breaker.OnAnswer();
+    if (status.ok() || evaluator.plugin_failed())
+      host.breaker.OnAnswer(framework::HostCall::kAlgorithm);
   }
   if (status.ok() || evaluator.plugin_failed()) return status;
   const std::string& failed = plan.host_names[evaluator.failed_host()];
   if (const framework::HostClient* client = request.hosts[evaluator.failed_host()].client;
       client != nullptr) {
     state_.observer->OnProtocolError(failed, client->info().host_instance(), status);
-    host_calls_.OnHostCallFailed(failed, &HostRecord::breaker, status, now);
+    host_calls_.OnHostCallEnded(failed, framework::HostCall::kAlgorithm, status, now);
   }
   return absl::UnavailableError(
       absl::StrCat("plugin host \"", failed, "\" did not answer: ", status.message()));

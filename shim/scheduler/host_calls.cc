@@ -14,6 +14,7 @@
 namespace outboard::scheduler {
 namespace {
 
+using framework::HostCall;
 using v1alpha1::CallError;
 
 constexpr absl::Duration kChangesPeriod = absl::Milliseconds(250);
@@ -75,9 +76,7 @@ void HostCalls::OnProbesUnanswered(const std::string& name, absl::Duration silen
 void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   const auto it = state_.hosts.find(name);
   if (it == state_.hosts.end()) return;
-  const bool attempts_were = it->second.breaker.OnProbeAnswered();
-  const bool queue_was = it->second.queue_breaker.OnProbeAnswered();
-  if (!attempts_were && !queue_was) return;
+  if (!it->second.breaker.OnProbeAnswered()) return;
   LOG(INFO) << "Host \"" << name << "\" answered a probe; calling it again";
   it->second.unavailable_since = absl::InfinitePast();
   state_.queue.HostReturned(name, now);
@@ -156,7 +155,10 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
   state_.observer->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                           absl::Now() - began);
-  if (!answer.ok()) return answer;
+  if (!answer.ok()) {
+    OnHostCallEnded(point.host_name, HostCall::kReserve, answer.status(), now);
+    return answer;
+  }
   absl::Status bad = framework::CheckReserve(*answer, point, attempt->pod->pod, attempt->node_name);
   bad.Update(framework::CheckVolumeEffects(answer->effects(), attempt->pod->pod,
                                            state_.cluster.NodeAt(attempt->slot)->node,
@@ -165,13 +167,15 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
     bad.Update(
         framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
   }
-  if (bad.ok()) return answer;
-  state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
-  return bad;
+  if (!bad.ok())
+    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
+  OnHostCallEnded(point.host_name, HostCall::kReserve, bad, now);
+  if (!bad.ok()) return bad;
+  return answer;
 }
 
-google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
-    const Attempt& attempt, const std::string& reason, absl::Time now) {
+std::vector<HostDecisions> HostCalls::Unreserve(const Attempt& attempt, const std::string& reason,
+                                                absl::Time now) {
   std::vector<std::string> names;
   if (!attempt.node_name.empty()) {
     for (const auto* points : {&attempt.plan->reserve, &attempt.plan->permit}) {
@@ -183,7 +187,7 @@ google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
       }
     }
   }
-  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+  std::vector<HostDecisions> decisions;
   for (auto name = names.rbegin(); name != names.rend(); ++name) {
     HostRecord* host = UsableHost(*name);
     if (host == nullptr) continue;
@@ -196,8 +200,9 @@ google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> HostCalls::Unreserve(
     request.set_reason(framework::CutText(reason));
     auto answer =
         host->client->Unreserve(std::move(request), absl::Now() + state_.options.reserve_deadline);
+    OnHostCallEnded(*name, HostCall::kUnreserve, answer.status(), now);
     if (answer.ok()) {
-      decisions.MergeFrom(answer->decisions());
+      decisions.push_back({*name, std::move(*answer->mutable_decisions())});
     } else {
       LOG(WARNING) << "Unreserve of pod " << attempt.pod->key() << " failed: host \"" << *name
                    << "\" did not answer: " << answer.status();
@@ -223,11 +228,13 @@ absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
   state_.observer->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                           absl::Now() - began);
-  if (!answer.ok()) return answer;
-  if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
-    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
-    return bad;
+  if (answer.ok()) {
+    if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
+      state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
+      answer = bad;
+    }
   }
+  OnHostCallEnded(point.host_name, HostCall::kPermit, answer.status(), now);
   return answer;
 }
 
@@ -252,10 +259,11 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
       host->client->PreBind(std::move(request), absl::Now() + state_.options.pre_bind_deadline);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPreBind(*answer); !bad.ok()) {
-      OnBadAnswer(host_name, bad);
+      state_.observer->OnProtocolError(host_name, host->client->info().host_instance(), bad);
       answer = bad;
     }
   }
+  OnHostCallEnded(host_name, HostCall::kPreBind, answer.status(), now);
   const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
                               : answer->wait() ? v1alpha1::WAIT
                                                : answer->rejection().code();
@@ -287,11 +295,7 @@ absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
       state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
     }
   }
-  if (answer.ok()) {
-    host->queue_breaker.OnAnswer();
-  } else {
-    OnHostCallFailed(point.host_name, &HostRecord::queue_breaker, answer.status(), now);
-  }
+  OnHostCallEnded(point.host_name, HostCall::kPreEnqueue, answer.status(), now);
   return answer;
 }
 
@@ -307,11 +311,7 @@ absl::StatusOr<v1alpha1::SortKeysResponse> HostCalls::SortKeys(
       host->client->SortKeys(std::move(request), absl::Now() + state_.options.queue_deadline);
   if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))
     answer = absl::InternalError("SortKeys answered for other pods");
-  if (answer.ok()) {
-    host->queue_breaker.OnAnswer();
-  } else {
-    OnHostCallFailed(plan.sort_host, &HostRecord::queue_breaker, answer.status(), now);
-  }
+  OnHostCallEnded(plan.sort_host, HostCall::kSortKeys, answer.status(), now);
   return answer;
 }
 
@@ -324,14 +324,18 @@ bool HostCalls::IsFailureIgnored(const framework::HostExtensionPoint& point,
 void HostCalls::OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
                                  const framework::AlgorithmResult& result,
                                  absl::Span<HostRecord* const> hosts, absl::Time now) {
-  if (result.outcome != framework::AlgorithmResult::Outcome::kNoAnswer &&
-      result.ignored_failures.empty()) {
-    for (HostRecord* host : hosts) host->breaker.OnAnswer();
+  if (result.outcome == framework::AlgorithmResult::Outcome::kNoAnswer) {
+    if (request.hosts[result.failed_host].client != nullptr) {
+      OnHostCallEnded(attempt.plan->host_names[result.failed_host], HostCall::kAlgorithm,
+                      result.status, now);
+    }
+  } else if (result.ignored_failures.empty()) {
+    for (HostRecord* host : hosts) host->breaker.OnAnswer(HostCall::kAlgorithm);
   }
   for (const framework::IgnoredFailure& ignored : result.ignored_failures) {
     const std::string& name = attempt.plan->host_names[ignored.host];
     if (request.hosts[ignored.host].client != nullptr)
-      OnHostCallFailed(name, &HostRecord::breaker, ignored.status, now);
+      OnHostCallEnded(name, HostCall::kAlgorithm, ignored.status, now);
     state_.observer->OnFailurePolicy(name, ignored.point,
                                      ignored.used_last ? "UseLast" : "FailOpen");
     VLOG(2) << "Pod " << attempt.pod->key() << " continues without host \"" << name
@@ -339,27 +343,20 @@ void HostCalls::OnAlgorithmEnded(const Attempt& attempt, const framework::Algori
   }
 }
 
-void HostCalls::OnAttemptCallFailed(const std::string& name, const absl::Status& status,
-                                    absl::Time now) {
+void HostCalls::OnHostCallEnded(const std::string& name, HostCall call, const absl::Status& status,
+                                absl::Time now) {
   HostRecord& host = state_.hosts[name];
-  if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (host.client != nullptr && !host.held_back())
-    OnHostCallFailed(name, &HostRecord::breaker, status, now);
-}
-
-void HostCalls::OnHostCallFailed(const std::string& name, framework::Breaker HostRecord::*breaker,
-                                 const absl::Status& status, absl::Time now) {
-  HostRecord& host = state_.hosts[name];
+  if (status.ok()) return host.breaker.OnAnswer(call);
   state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
   if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (!(host.*breaker).OnFailure()) return;
+  if (!host.breaker.OnFailure(call)) return;
   host.unavailable_since = now;
   LOG(ERROR) << "Host \"" << name << "\" failed " << state_.options.breaker_failures
              << " calls in a row; not calling it until it answers a probe; last error: "
              << status.message();
 }
 
-void HostCalls::OnBadAnswer(const std::string& name, const absl::Status& status) {
+void HostCalls::OnBadPlacement(const std::string& name, const absl::Status& status) {
   const HostRecord& host = state_.hosts[name];
   if (host.client == nullptr) return;
   state_.observer->OnProtocolError(name, host.client->info().host_instance(), status);

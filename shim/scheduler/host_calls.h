@@ -16,8 +16,14 @@
 
 namespace outboard::scheduler {
 
-// Every call sends the host the changes of the cluster first, has a deadline, and checks the
-// answer.
+// The decisions on waits in an answer of a host.
+struct HostDecisions {
+  std::string host_name;
+  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+};
+
+// Every call sends the host the changes of the cluster first, has a deadline, checks the answer,
+// and feeds the host's breaker.
 //
 // Threading: the scheduling thread; a call blocks it for at most the deadline.
 // Errors: UNAVAILABLE if the host cannot be called; else the error of the call, or of the check of
@@ -54,9 +60,8 @@ class HostCalls {
                                                     absl::Time now);
   // Calls each host that has plugins at Reserve or Permit for the pod, in reverse order, also if
   // the attempt did not call it there. Returns the decisions on waits in the answers.
-  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> Unreserve(const Attempt& attempt,
-                                                                       const std::string& reason,
-                                                                       absl::Time now);
+  std::vector<HostDecisions> Unreserve(const Attempt& attempt, const std::string& reason,
+                                       absl::Time now);
   // `resumed`: the pod waits already, because another instance answered so.
   absl::StatusOr<v1alpha1::PermitResponse> Permit(Attempt* attempt,
                                                   const framework::HostExtensionPoint& point,
@@ -80,13 +85,12 @@ class HostCalls {
   void OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
                         const framework::AlgorithmResult& result,
                         absl::Span<HostRecord* const> hosts, absl::Time now);
-  // An attempt failed because the host did not answer, or could not be called.
-  void OnAttemptCallFailed(const std::string& name, const absl::Status& status, absl::Time now);
-  // A call failed, or its answer was invalid.
-  void OnHostCallFailed(const std::string& name, framework::Breaker HostRecord::*breaker,
-                        const absl::Status& status, absl::Time now);
-  // The host sent something invalid without being asked.
-  void OnBadAnswer(const std::string& name, const absl::Status& status);
+  // A call of the host ended. `status`: of the call, or of the check of its answer. For callers
+  // that do not use the methods above.
+  void OnHostCallEnded(const std::string& name, framework::HostCall call,
+                       const absl::Status& status, absl::Time now);
+  // The host placed a pod where it does not fit.
+  void OnBadPlacement(const std::string& name, const absl::Status& status);
 
   // For virtual time: sends all hosts the time.
   void AdvanceHostClocks(absl::Time now);

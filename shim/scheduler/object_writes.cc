@@ -21,31 +21,32 @@ std::string WriteKey(const v1alpha1::Effect& effect) {
 
 }  // namespace
 
-void ObjectWrites::HandleBackgroundWrite(const std::string& host_name, HostRecord* host,
-                                         const v1alpha1::Effect& effect, absl::Time now) {
-  absl::Status bad =
+absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1alpha1::Effect& effect,
+                                                 absl::Time now) {
+  const absl::Status allowed =
       framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources);
-  if (absl::IsPermissionDenied(bad)) {
-    VLOG(3) << bad.message();
-    return;
+  if (absl::IsPermissionDenied(allowed)) {
+    VLOG(3) << allowed.message();
+    return absl::OkStatus();
   }
   if (!framework::IsObjectWrite(effect) || !effect.patch_object().after().empty())
-    bad = absl::InternalError("a host pushes an effect that only a pod's bind can have");
+    return absl::InternalError("a host pushes an effect that only a pod's bind can have");
   if (!framework::HasKey(effect))
-    bad = absl::InternalError("a host pushes an effect without a key");
-  if (!bad.ok()) return host_calls_.OnBadAnswer(host_name, bad);
+    return absl::InternalError("a host pushes an effect without a key");
+  if (!allowed.ok()) return allowed;
   MarkCachesSynced(host, now);
   if (paused_ || host->pushes_from < *host->caches_synced) {
     VLOG(3) << "Background write of " << effect.plugin()
             << " dropped: the host's cache is not synced: " << effect.key();
-    return;
+    return absl::OkStatus();
   }
   if (running_.size() >= kMaxBackgroundWrites || !running_.insert(WriteKey(effect)).second) {
     VLOG(3) << "Background write of " << effect.plugin()
             << " dropped: too many, or the same one is under way: " << effect.key();
-    return;
+    return absl::OkStatus();
   }
   state_.actions->Write({this, 0, nullptr, effect}, now);
+  return absl::OkStatus();
 }
 
 void ObjectWrites::OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) {

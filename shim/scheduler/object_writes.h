@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/effect.pb.h"
 #include "shim/scheduler/cluster_actions.h"
@@ -28,8 +29,9 @@ class ObjectWrites final : public EffectOutcomeHandler {
   // While paused, writes are dropped, because hosts may lack objects that are not listed yet.
   void Pause(bool paused) { paused_ = paused; }
   // A host pushed an effect.
-  void HandleBackgroundWrite(const std::string& host_name, HostRecord* host,
-                             const v1alpha1::Effect& effect, absl::Time now);
+  // Errors: INTERNAL if the host may not.
+  absl::Status HandleBackgroundWrite(HostRecord* host, const v1alpha1::Effect& effect,
+                                     absl::Time now);
   void OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) override;
 
   // Whether the host is an object writer by the current plans.

@@ -209,14 +209,14 @@ void PermitWaits::Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer
   }
 }
 
-void PermitWaits::ApplyDecisions(
-    const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions, absl::Time now) {
-  for (const v1alpha1::WaitDecision& decision : decisions) {
-    // Ignored: decisions on attempts that are over or unknown, and of plugins that are neither at
-    // Permit nor at Reserve.
+void PermitWaits::ApplyDecisions(const HostDecisions& its, absl::Time now) {
+  for (const v1alpha1::WaitDecision& decision : its.decisions) {
+    // Ignored: decisions on attempts that are over or unknown, of plugins that are neither at
+    // Permit nor at Reserve, and of other hosts' plugins.
     const Attempt* const attempt = state_.attempts.Find(decision.attempt_id());
     if (attempt == nullptr || !framework::CheckDecision(decision).ok()) continue;
     const auto has_plugin = [&](const framework::HostExtensionPoint& point) {
+      if (point.host_name != its.host_name) return false;
       return absl::c_any_of(point.plugins, [&](const framework::InterestedPlugin& plugin) {
         return plugin.name == decision.plugin();
       });
@@ -382,7 +382,7 @@ void PermitWaits::Confirm(Attempt* attempt, const framework::HostExtensionPoint&
           .IgnoreError();
     }
   }
-  ApplyDecisions(answer.decisions(), now);
+  ApplyDecisions({point.host_name, answer.decisions()}, now);
 }
 
 }  // namespace outboard::scheduler

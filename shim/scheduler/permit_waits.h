@@ -23,6 +23,7 @@ namespace outboard::scheduler {
 class AttemptFailures;
 class BindingCycle;
 class HostCalls;
+struct HostDecisions;
 struct SchedulerState;
 
 // How a wait ended.
@@ -107,8 +108,7 @@ class PermitWaits {
 
   // The attempt waits as the answer says; the wait may end at once.
   void Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer, absl::Time now);
-  void ApplyDecisions(const google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>& decisions,
-                      absl::Time now);
+  void ApplyDecisions(const HostDecisions& its, absl::Time now);
   // Ends a wait for a reason outside of plugins; false: the attempt does not wait.
   bool Reject(uint64_t attempt_id, const std::string& message, absl::Time now);
   // `plugin` wants the node for another pod.

@@ -63,7 +63,7 @@ std::optional<std::string> PostFilter::MessageWithoutCalls(
   return lacks_state ? kNoState : absl::StrJoin(plan.skipped_before, ", ", AppendReason);
 }
 
-PostFilterOutcome PostFilter::Ask(const Attempt& attempt) {
+PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
   const framework::ProfilePlan& plan = *attempt.plan;
   const std::string ended_at = PreFilterEndedAt(algorithm_.response().pre_filter());
   framework::AttemptHosts hosts;
@@ -92,15 +92,19 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt) {
     }
     outcome.failed_host = asked;
     outcome.status = AskHost(attempt, asked, hosts, &runner, &outcome);
+    if (outcome.status.ok())
+      host_calls_.OnHostCallEnded(name, framework::HostCall::kPostFilter, outcome.status, now);
     if (!outcome.status.ok() || outcome.code != v1alpha1::UNSCHEDULABLE) break;
   }
   state_.observer->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
                           outcome.status.ok() ? outcome.code : v1alpha1::ERROR,
                           absl::Now() - began);
   if (outcome.status.ok()) return outcome;
-  if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr)
-    state_.observer->OnProtocolError(plan.host_names[outcome.failed_host],
-                                     failed->info().host_instance(), outcome.status);
+  if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr) {
+    const std::string& name = plan.host_names[outcome.failed_host];
+    state_.observer->OnProtocolError(name, failed->info().host_instance(), outcome.status);
+    host_calls_.OnHostCallEnded(name, framework::HostCall::kPostFilter, outcome.status, now);
+  }
   return outcome;
 }
 

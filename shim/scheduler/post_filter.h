@@ -45,7 +45,7 @@ class PostFilter {
 
   // Without a plugin that can be asked, returns the text for the diagnosis.
   std::optional<std::string> MessageWithoutCalls(const framework::ProfilePlan& plan) const;
-  PostFilterOutcome Ask(const Attempt& attempt);
+  PostFilterOutcome Ask(const Attempt& attempt, absl::Time now);
   // The text for the diagnosis, after Ask.
   std::string Message(const framework::ProfilePlan& plan, const PostFilterOutcome& outcome) const;
 

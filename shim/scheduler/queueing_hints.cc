@@ -112,8 +112,8 @@ void QueueingHints::SendHints(absl::Time now) {
   }
 }
 
-void QueueingHints::TakeWakes(const std::string& host_name, const v1alpha1::Wakes& wakes,
-                              absl::Time now) {
+absl::Status QueueingHints::TakeWakes(const v1alpha1::Wakes& wakes, absl::Time now) {
+  absl::Status status;
   std::vector<queue::SchedulingQueue::WakeUp> wake_ups;
   wake_ups.reserve(static_cast<size_t>(wakes.wakes_size()));
   for (const v1alpha1::Wake& wake : wakes.wakes()) {
@@ -124,14 +124,13 @@ void QueueingHints::TakeWakes(const std::string& host_name, const v1alpha1::Wake
     wake_up.event = queue::FromContract(wake.event());
     if (wake.number() != 0 && !announced_.contains(wake_up.event)) {
       // The event's label becomes the label of a metric, so it must be one of ours.
-      state_.observer->OnProtocolError(
-          host_name, state_.hosts[host_name].client->info().host_instance(),
-          absl::InvalidArgumentError("a Wake names an event that was not sent"));
+      status = absl::InvalidArgumentError("a Wake names an event that was not sent");
       wake_up.number = 0;
     }
     wake_ups.push_back(std::move(wake_up));
   }
   state_.queue.Wake(wake_ups, now);
+  return status;
 }
 
 void QueueingHints::OnHostSet(HostRecord* host) {

@@ -10,6 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cluster_state.pb.h"
 #include "proto/outboard/v1alpha1/queueing_hint.pb.h"
@@ -74,7 +75,8 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   // Sends what no call has carried.
   void SendHints(absl::Time now);
   // The pods that a host's hints wake.
-  void TakeWakes(const std::string& host_name, const v1alpha1::Wakes& wakes, absl::Time now);
+  // Errors: INVALID_ARGUMENT if a hint is impossible; the others count.
+  absl::Status TakeWakes(const v1alpha1::Wakes& wakes, absl::Time now);
   // Another instance took the host's place, or the host became unavailable.
   void OnHostSet(HostRecord* host);
 

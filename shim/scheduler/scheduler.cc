@@ -98,10 +98,8 @@ void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
     for (const auto& [id, attempt] : state_.attempts.by_id())
       state_.cluster.EndAttempt(host.cursor, id);
   }
-  for (framework::Breaker* const breaker : {&host.breaker, &host.queue_breaker}) {
-    breaker->SetLimit(state_.options.breaker_failures);
-    breaker->Reset();
-  }
+  host.breaker.SetLimit(state_.options.breaker_failures);
+  host.breaker.Reset();
   host.client = client;
   host.cursor = cursor;
   host.wants_new_session = false;
@@ -223,48 +221,49 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
 
 void Scheduler::TakePushes(const std::string& name, HostRecord* host, absl::Time now) {
   for (const v1alpha1::SyncResponse& push : host->client->TakePushes()) {
-    switch (push.push_case()) {
-      case v1alpha1::SyncResponse::kWaitDecision: {
-        if (absl::Status bad = framework::CheckDecision(push.wait_decision()); !bad.ok()) {
-          host_calls_.OnBadAnswer(name, bad);
-          break;
-        }
-        google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
-        *decisions.Add() = push.wait_decision();
-        waits_.ApplyDecisions(decisions, now);
-        break;
-      }
-      case v1alpha1::SyncResponse::kGateChanged:
-        OnGateChanged(push.gate_changed(), now);
-        break;
-      case v1alpha1::SyncResponse::kSortKeysChanged:
-        OnSortKeysChanged(push.sort_keys_changed(), now);
-        break;
-      case v1alpha1::SyncResponse::kAck:
-        // The client passes on only invalid acknowledgements.
-        host_calls_.OnBadAnswer(name, absl::InternalError(absl::StrCat(
-                                          "The host acknowledges version ", push.ack().version(),
-                                          ", which it was not sent")));
-        break;
-      case v1alpha1::SyncResponse::kWakes:
-        hints_.TakeWakes(name, push.wakes(), now);
-        break;
-      case v1alpha1::SyncResponse::kActivate:
-        OnActivate(push.activate(), now);
-        break;
-      case v1alpha1::SyncResponse::kEffect:
-        object_writes_.HandleBackgroundWrite(name, host, push.effect(), now);
-        break;
-      case v1alpha1::SyncResponse::kResync:
-        LOG(WARNING) << "Host \"" << name
-                     << "\" asks for a new snapshot: " << push.resync().reason();
-        host->wants_new_session = true;
-        break;
-      default:
-        break;
-    }
+    const absl::Status status = TakePush(name, host, push, now);
+    if (!status.ok())
+      state_.observer->OnProtocolError(name, host->client->info().host_instance(), status);
+    host_calls_.OnHostCallEnded(name, framework::HostCall::kPush, status, now);
   }
   host->pushes_from = host->client->acknowledged_version();
+}
+
+absl::Status Scheduler::TakePush(const std::string& name, HostRecord* host,
+                                 const v1alpha1::SyncResponse& push, absl::Time now) {
+  switch (push.push_case()) {
+    case v1alpha1::SyncResponse::kWaitDecision: {
+      if (absl::Status bad = framework::CheckDecision(push.wait_decision()); !bad.ok()) return bad;
+      HostDecisions decisions = {name, {}};
+      *decisions.decisions.Add() = push.wait_decision();
+      waits_.ApplyDecisions(decisions, now);
+      break;
+    }
+    case v1alpha1::SyncResponse::kGateChanged:
+      OnGateChanged(push.gate_changed(), now);
+      break;
+    case v1alpha1::SyncResponse::kSortKeysChanged:
+      OnSortKeysChanged(push.sort_keys_changed(), now);
+      break;
+    case v1alpha1::SyncResponse::kAck:
+      // The client passes on only invalid acknowledgements.
+      return absl::InternalError(absl::StrCat("The host acknowledges version ",
+                                              push.ack().version(), ", which it was not sent"));
+    case v1alpha1::SyncResponse::kWakes:
+      return hints_.TakeWakes(push.wakes(), now);
+    case v1alpha1::SyncResponse::kActivate:
+      OnActivate(push.activate(), now);
+      break;
+    case v1alpha1::SyncResponse::kEffect:
+      return object_writes_.HandleBackgroundWrite(host, push.effect(), now);
+    case v1alpha1::SyncResponse::kResync:
+      LOG(WARNING) << "Host \"" << name << "\" asks for a new snapshot: " << push.resync().reason();
+      host->wants_new_session = true;
+      break;
+    default:
+      break;
+  }
+  return absl::OkStatus();
 }
 
 void Scheduler::OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now) {

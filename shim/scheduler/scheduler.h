@@ -124,6 +124,9 @@ class Scheduler final {
  private:
   // Hands each message that the host pushed to its part.
   void TakePushes(const std::string& name, HostRecord* host, absl::Time now);
+  // Errors: the message is invalid.
+  absl::Status TakePush(const std::string& name, HostRecord* host,
+                        const v1alpha1::SyncResponse& push, absl::Time now);
   void OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now);
   void OnSortKeysChanged(const v1alpha1::SortKeysChanged& change, absl::Time now);
   void OnActivate(const v1alpha1::Activate& activate, absl::Time now);

@@ -403,5 +403,23 @@ TEST_F(SchedulerHintsTest, AHostWithoutTheCapabilityReceivesNoEvents) {
   scheduler_.SetHost(kHost, nullptr, 0, now_);
 }
 
+TEST_F(SchedulerHintsTest, ImpossibleHintsOpenTheBreaker) {
+  PutNode("n");
+  PutPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << i;
+    v1alpha1::Wake* const wake = host_.pushes.emplace_back().mutable_wakes()->add_wakes();
+    wake->set_uid("uid-p");
+    wake->set_plugin("Fit");
+    wake->set_number(1);
+    wake->mutable_event()->set_resource("made-up");
+    wake->mutable_event()->add_actions(v1alpha1::ClusterEvent::ADD);
+    scheduler_.Tick(now_);
+  }
+  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  EXPECT_EQ(observer_.errors, 3);
+}
+
 }  // namespace
 }  // namespace outboard::scheduler::scheduler_hints_test

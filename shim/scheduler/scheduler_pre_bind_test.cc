@@ -323,6 +323,28 @@ TEST_F(PreBindTest, AnUnavailableHostIsCalledLater) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
+TEST_F(PreBindTest, FailuresOpenTheBreaker) {
+  AddEffect("data");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EndWrite(0);
+  answer_ = absl::DeadlineExceededError("slow");
+  Pass(absl::Seconds(1));
+  Pass(absl::Seconds(1));
+  EXPECT_FALSE(scheduler_.IsHeldBack(kHost));
+  Pass(absl::Seconds(1));
+  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  EXPECT_THAT(questions_, SizeIs(3));
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(questions_, SizeIs(3)) << "it is not called";
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  answer_ = v1alpha1::PreBindResponse();
+  scheduler_.OnProbeAnswered(kHost, now_);
+  Pass(absl::Seconds(1));
+  EXPECT_FALSE(scheduler_.IsHeldBack(kHost));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
 TEST_F(PreBindTest, APodThatGoesIsNotBound) {
   AddEffect("data");
   AddPod();

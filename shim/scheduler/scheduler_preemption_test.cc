@@ -788,6 +788,7 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
     EXPECT_THAT(std::exchange(observer_.protocol_errors, {})[0], HasSubstr(lie.complaint));
     EXPECT_EQ(Queued("p").place, queue::Place::kParked);
     scheduler_.events()->OnPodDelete("uid-p", now_);
+    scheduler_.OnProbeAnswered(kHost, now_);  // Some lies in a row open the breaker.
   }
   EXPECT_THAT(effects_.evictions, IsEmpty());
   EXPECT_THAT(observer_.preemptions, IsEmpty());
@@ -798,6 +799,16 @@ TEST_F(SchedulerPreemptionTest, AHostThatGivesNoAnswerGetsThePodParked) {
   host_.post_filter = [](const auto&) { return absl::UnavailableError("gone"); };
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(Queued("p").place, queue::Place::kParked);
+}
+
+TEST_F(SchedulerPreemptionTest, FailuresAtPostFilterOpenTheBreaker) {
+  host_.post_filter = [](const auto&) { return absl::DeadlineExceededError("too slow"); };
+  for (const char* name : {"p", "q", "r"}) {
+    EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << name;
+    AddPod(name, 10);
+    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  }
+  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
 }
 
 TEST_F(SchedulerPreemptionTest, AProfileWithoutPostFilterDoesNotAsk) {

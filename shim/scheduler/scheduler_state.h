@@ -36,10 +36,7 @@ struct HostRecord {
   // HostCalls. `unavailable_since`: since then the host cannot be called.
   absl::Time unavailable_since = absl::InfinitePast();
   bool wants_new_session = false;  // the connection needs a new handshake
-  // One for the calls of attempts, one for PreEnqueue and SortKeys: a good answer to one kind of
-  // call does not mean that the other works.
   framework::Breaker breaker;
-  framework::Breaker queue_breaker;
   absl::Time clock_advanced_to = absl::InfinitePast();
   absl::Time changes_sent = absl::InfinitePast();  // last
 
@@ -65,7 +62,7 @@ struct HostRecord {
   absl::Time parked_pods_checked = absl::InfinitePast();
 
   // The host is not called until it answers a probe.
-  bool held_back() const { return breaker.open() || queue_breaker.open(); }
+  bool held_back() const { return breaker.open(); }
   bool is_here() const { return client != nullptr && client->usable() && !held_back(); }
 };
 

@@ -138,7 +138,7 @@ void SchedulingCycle::RunPostFilter(std::unique_ptr<Attempt> attempt,
     diagnosis.post_filter_message = *std::move(message);
     return failures_.FailUnschedulable(std::move(attempt), diagnosis, now);
   }
-  const PostFilterOutcome outcome = post_filter_.Ask(*attempt);
+  const PostFilterOutcome outcome = post_filter_.Ask(*attempt, now);
   if (!outcome.status.ok()) {
     return failures_.FailHostUnavailable(std::move(attempt), plan.host_names[outcome.failed_host],
                                          outcome.status, now);
@@ -166,7 +166,7 @@ bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_
                      ", which cannot take it: ", fits.message());
     if (const std::string shortage = cache::ShortageOf(fits); !shortage.empty())
       state_.observer->OnGuardRefusal(shortage);
-    host_calls_.OnBadAnswer(attempt->plan->host_names.front(), fits);
+    host_calls_.OnBadPlacement(attempt->plan->host_names.front(), fits);
     failures_.FailError(std::move(attempt), message, now);
     return false;
   }
@@ -219,7 +219,11 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
 }
 
 void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
-  v1alpha1::PermitResponse permit;  // of all hosts
+  v1alpha1::PermitResponse permit;  // of all hosts, without their decisions
+  std::vector<HostDecisions> decisions;
+  const auto apply_decisions = [&] {
+    for (const HostDecisions& its : decisions) waits_.ApplyDecisions(its, now);
+  };
   for (const framework::HostExtensionPoint& point : attempt->plan->permit) {
     if (!state_.IsInterested(point.plugins, attempt->pod->pod)) continue;
     absl::StatusOr<v1alpha1::PermitResponse> answer =
@@ -228,12 +232,14 @@ void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
     if (!answer.ok()) {
       failures_.UnreserveAndForget(attempt.get(), "permit was not answered", now);
       failures_.FailHostUnavailable(std::move(attempt), point.host_name, answer.status(), now);
-      return waits_.ApplyDecisions(permit.decisions(), now);
+      return apply_decisions();
     }
     for (const v1alpha1::PermitWait& wait : answer->waits()) {
       VLOG(4) << "Pod " << attempt->pod->key() << " has to wait on permit for " << wait.plugin()
               << " of host \"" << point.host_name << "\"";
     }
+    decisions.push_back({point.host_name, std::move(*answer->mutable_decisions())});
+    answer->clear_decisions();
     permit.MergeFrom(*answer);
     if (permit.has_rejection()) break;
   }
@@ -246,9 +252,10 @@ void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
       failures_.FailUnschedulable(std::move(attempt),
                                   framework::DiagnosisOfRejectedNode(permit.rejection()), now);
     }
-    return waits_.ApplyDecisions(permit.decisions(), now);
+    return apply_decisions();
   }
   EnterBinding(std::move(attempt), permit, now);
+  apply_decisions();
 }
 
 void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
@@ -271,7 +278,6 @@ void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
   } else {
     waits_.Begin(pending, permit, now);
   }
-  waits_.ApplyDecisions(permit.decisions(), now);
 }
 
 void SchedulingCycle::PlaceOthers(const framework::ProfilePlan& plan, uint64_t first_id,

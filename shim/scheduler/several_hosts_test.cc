@@ -580,6 +580,37 @@ TEST_F(SeveralHostsTest, WaitsForTheDecisionsOfAllHosts) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
+// A host cannot release a pod from the wait of another host's plugin, nor reject it in its name.
+TEST_F(SeveralHostsTest, AHostDecidesOnlyForItsOwnPlugins) {
+  auto* wait = permitted_["b"].add_waits();
+  wait->set_plugin("Gang");
+  wait->set_timeout_millis(60000);
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_EQ(scheduler_.waiting_pods(), 1u);
+  v1alpha1::WaitDecision decision;
+  decision.set_attempt_id(1);
+  decision.set_pod_uid("uid-p");
+  decision.set_plugin("Gang");
+  for (const bool allow : {true, false}) {
+    decision.set_allow(allow);
+    *hosts_["a"].pushes.emplace_back().mutable_wait_decision() = decision;
+    scheduler_.Tick(now_);
+    EXPECT_EQ(scheduler_.waiting_pods(), 1u) << allow;
+  }
+  // Nor in its answer about another pod.
+  decision.set_allow(true);
+  *permitted_["a"].add_decisions() = decision;
+  permitted_["b"].clear_waits();
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+  EXPECT_THAT(effects_.binds, SizeIs(1)) << "pod q";
+  *hosts_["b"].pushes.emplace_back().mutable_wait_decision() = decision;
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
 TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
   scheduler_.events()->OnObjectUpsert(testing::DelayedClass(), now_);
   scheduler_.events()->OnObjectUpsert(testing::WaitingClaim("ns", "claim", "u", "1"), now_);
