@@ -38,22 +38,32 @@ queue::QueueOptions QueueOptionsOf(const config::Config& config) {
   return options;
 }
 
+leader::LeaseTimings TimingsOf(const config::LeaderElection& election) {
+  return {election.lease_duration, election.renew_deadline, election.retry_period};
+}
+
+bind::Fence FenceOf(const config::Config& config, std::function<absl::Time()> deadline) {
+  bind::Fence fence;
+  fence.deadline = std::move(deadline);
+  fence.grace = leader::WriteGrace(TimingsOf(config.scheduler.leader_election));
+  return fence;
+}
+
 bind::ApiWriterOptions WriterOptionsOf(
-    std::function<absl::Time()> fence,
-    std::function<absl::Status(const bind::BindRequest&)> still_fits) {
+    bind::Fence fence, std::function<absl::Status(const bind::BindRequest&)> still_fits) {
   bind::ApiWriterOptions options;
   options.fence = std::move(fence);
   options.still_fits = std::move(still_fits);
   return options;
 }
 
-bind::PodEvictorOptions EvictorOptionsOf(std::function<absl::Time()> fence) {
+bind::PodEvictorOptions EvictorOptionsOf(bind::Fence fence) {
   bind::PodEvictorOptions options;
   options.fence = std::move(fence);
   return options;
 }
 
-bind::EventRecorderOptions EventOptionsOf(std::string hostname, std::function<absl::Time()> fence) {
+bind::EventRecorderOptions EventOptionsOf(std::string hostname, bind::Fence fence) {
   bind::EventRecorderOptions options;
   options.hostname = std::move(hostname);
   options.fence = std::move(fence);
@@ -89,16 +99,16 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       lease_client_(client_config, ClientOptions(-1, 1)),
       writer_(
           &client_, [this](auto work) { task_queue_.Post(std::move(work)); },
-          WriterOptionsOf([this] { return Fence(); },
+          WriterOptionsOf(FenceOf(*config_, [this] { return Fence(); }),
                           [this](const bind::BindRequest& bind) {
                             return scheduler_.StillFits(bind.pod_uid, bind.node_name, bind.profile);
                           })),
       evictor_(
           &client_, [this](auto work) { task_queue_.Post(std::move(work)); },
-          EvictorOptionsOf([this] { return Fence(); })),
+          EvictorOptionsOf(FenceOf(*config_, [this] { return Fence(); }))),
       events_(
           &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
-          EventOptionsOf(hostname_, [this] { return EventFence(); })),
+          EventOptionsOf(hostname_, FenceOf(*config_, [this] { return EventFence(); }))),
       effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_, config_->shim.metrics),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
@@ -189,11 +199,7 @@ kube::CurlApiClientOptions ShimProcess::ClientOptions(double qps, int burst) {
 }
 
 absl::Time ShimProcess::Fence() const {
-  if (elector_ == nullptr) return absl::InfiniteFuture();
-  const absl::Time deadline = elector_->BindDeadline();
-  if (deadline == absl::InfinitePast()) return deadline;
-  // The elector's clock counts time in suspension. The remaining time is the same on every clock.
-  return leader::OnWallClock(deadline, absl::Now, leader::BootTimeNow);
+  return elector_ == nullptr ? absl::InfiniteFuture() : elector_->BindDeadline();
 }
 
 absl::Status ShimProcess::CheckSynced() const {
@@ -300,9 +306,7 @@ void ShimProcess::StartElector() {
   options.lease_namespace = wanted.resource_namespace;
   options.lease_name = wanted.resource_name;
   options.identity = absl::StrCat(hostname_, "_", session_id_);
-  options.timings.lease_duration = wanted.lease_duration;
-  options.timings.renew_deadline = wanted.renew_deadline;
-  options.timings.retry_period = wanted.retry_period;
+  options.timings = TimingsOf(wanted);
   // A leader without its host keeps pods waiting that another replica could place. If no replica is
   // ready, one must lead all the same, to report to pods what they wait for.
   options.useful = [this] { return Synced() && hosts_ready_; };
@@ -468,6 +472,8 @@ void ShimProcess::Drain() {
     RunOnce(absl::Now());
     loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
   }
+  // A bind that has not ended must not take effect under the next leader.
+  client_.Stop();
   // No replica schedules until the lease is released. Events are not decisions, so the next
   // leader's first bind need not wait for them. All other requests are fenced from here on.
   if (elector_ != nullptr) {

@@ -124,7 +124,7 @@ class ShimProcess final : public Shim {
   using ObjectInformer = informer::Informer<kube::ClusterObject>;
 
   kube::CurlApiClientOptions ClientOptions(double qps, int burst);
-  // The deadline for sending binds, on the clock of absl::Now.
+  // The deadline for sending binds, on the clock of SteadyNow.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
   // True if this replica could place pods as leader, but no plugin host has been usable for

@@ -124,8 +124,7 @@ bool IsRefusal(int status) {
 
 struct ApiWriter::State : std::enable_shared_from_this<ApiWriter::State> {
   State(kube::ApiClient* client, Executor executor, ApiWriterOptions given)
-      : options(std::move(given)),
-        sender(client, std::move(executor), options.fence, options.clock) {}
+      : options(std::move(given)), sender(client, std::move(executor), options.fence) {}
 
   // Binds.
   void StartReady(absl::Time now);
@@ -174,7 +173,7 @@ void ApiWriter::State::StartReady(absl::Time now) {
   while (!ready.empty() && bind_requests < options.max_binds_in_flight) {
     BindPtr op = std::move(ready.front());
     ready.pop_front();
-    if (now >= options.fence()) {
+    if (options.fence.Passed()) {
       EndFenced(op, now);
     } else if (op->reading) {
       Read(op);
@@ -224,7 +223,7 @@ void ApiWriter::State::OnSent(const BindPtr& op, const absl::StatusOr<kube::ApiR
     End(op, BindOutcome::kBound, now);
   } else if (op->http_status == 404) {
     End(op, BindOutcome::kGone, now);
-  } else if (!answer.ok() && now >= options.fence()) {
+  } else if (!answer.ok() && options.fence.Passed()) {
     if (!not_done) op->ambiguous = true;
     EndFenced(op, now);
   } else if (not_done && !op->ambiguous) {
@@ -260,7 +259,7 @@ void ApiWriter::State::OnRead(const BindPtr& op, const absl::StatusOr<kube::ApiR
     End(op, BindOutcome::kGone, now);
   } else if (!answer.ok() || !answer->ok() || !ReadPlace(answer->body, &place)) {
     // Only a valid answer settles it. Until then the room stays reserved.
-    if (now >= options.fence()) {
+    if (options.fence.Passed()) {
       EndFenced(op, now);
     } else {
       Later(op, Backoff(op->reads), now);
@@ -315,7 +314,7 @@ void ApiWriter::State::StartWrites(absl::Time now) {
   while (!writes_ready.empty() && write_requests < options.max_writes_in_flight) {
     WritePtr op = std::move(writes_ready.front());
     writes_ready.pop_front();
-    if (now >= options.fence()) {
+    if (options.fence.Passed()) {
       op->done({absl::FailedPreconditionError(kFencedMessage), ""}, now);
       continue;
     }
@@ -341,7 +340,7 @@ void ApiWriter::State::OnWritten(const WritePtr& op,
   --write_requests;
   const bool not_done = answer.ok() ? answer->http_status == 429
                                     : kube::DeliveryOf(answer.status()) == kube::Delivery::kNotSent;
-  if (not_done && op->sendings < kMaxSendings && now < options.fence()) {
+  if (not_done && op->sendings < kMaxSendings && !options.fence.Passed()) {
     const absl::Duration wanted = answer.ok() ? answer->retry_after : absl::ZeroDuration();
     delays.Add(now + std::max(Backoff(op->sendings), wanted),
                [this, op](absl::Time) { writes_ready.push_back(op); });
@@ -368,7 +367,7 @@ void ApiWriter::State::OnReadBack(const WritePtr& op,
   const bool is_read = answer.ok() && answer->ok();
   // The object is gone, or the shim may not read it.
   const bool is_refused = answer.ok() && IsRefusal(answer->http_status);
-  if (!is_read && !is_refused && now < options.fence()) {
+  if (!is_read && !is_refused && !options.fence.Passed()) {
     // As with binds, only a valid answer settles it. Until then the pod keeps its node.
     delays.Add(now + Backoff(op->reads), [this, op](absl::Time) { writes_ready.push_back(op); });
   } else {
@@ -416,7 +415,7 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
   if (answer.ok() && answer->ok()) {
     ++stats.status_written;
     EndStatus(op);
-  } else if (retriable && op->tries < kStatusTries && now < options.fence()) {
+  } else if (retriable && op->tries < kStatusTries && !options.fence.Passed()) {
     absl::Duration delay = kStatusFirstDelay;
     for (int i = 1; i < op->tries; ++i) delay *= kStatusDelayFactor;
     delays.Add(now + delay, [this, op](absl::Time) { status_ready.push_front(op); });

@@ -8,10 +8,10 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
 #include "shim/bind/executor.h"
+#include "shim/bind/fence.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
@@ -53,11 +53,8 @@ struct WriteResult {
 using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
 
 struct ApiWriterOptions {
-  // Writes are sent only before this time, the lease's renew deadline; InfiniteFuture without
-  // leader election. Also called on the client's thread right before a send: must be thread-safe.
-  std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
-  // Compared with the fence on the client's thread.
-  std::function<absl::Time()> clock = [] { return absl::Now(); };
+  // Nothing is sent once it has passed. Also checked on the client's thread right before a send.
+  Fence fence;
   // Called on the scheduling thread right before a bind is passed to the client, unless an earlier
   // send may have been executed: whether the node can still take the pod.
   std::function<absl::Status(const BindRequest&)> still_fits = [](const BindRequest&) {

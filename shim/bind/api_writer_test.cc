@@ -40,8 +40,11 @@ class ApiWriterTest : public ::testing::Test {
     Make(std::move(options), [this] { return fence_; });
   }
   void Make(ApiWriterOptions options, std::function<absl::Time()> fence) {
-    options.fence = std::move(fence);
-    options.clock = [this] { return now_; };
+    options.fence.deadline = std::move(fence);
+    options.fence.clock = [this] { return now_; };
+    MakeWith(std::move(options));
+  }
+  void MakeWith(ApiWriterOptions options) {
     writer_ = std::make_unique<ApiWriter>(
         &client_,
         [this](std::function<void(absl::Time)> closure) {
@@ -269,6 +272,37 @@ TEST_F(ApiWriterTest, AStopBetweenFenceAndClockIsNoticed) {
   stopped = true;
   Answer(201);
   ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+// Only the lease's clock counts: setting back the clock of `now` does not open the fence again.
+TEST_F(ApiWriterTest, AClockThatIsSetBackDoesNotOpenTheFence) {
+  const absl::Time lease = SteadyNow() + absl::Seconds(10);
+  absl::Time boot = lease - absl::Seconds(1);
+  ApiWriterOptions options;
+  options.fence.deadline = [&lease] { return lease; };
+  options.fence.clock = [&boot] { return boot; };
+  MakeWith(options);
+  Bind();
+  ASSERT_EQ(client_.waiting(), 1u);
+  boot = lease;
+  now_ -= absl::Hours(1);
+  Fail(Refused());  // a retry would be sent too late
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+
+  results_.clear();
+  Bind();
+  ExpectEnd(BindOutcome::kFenced, "renew deadline");
+}
+
+// Without an answer a bind ends before another replica can lead.
+TEST_F(ApiWriterTest, ABindEndsWithinTheLease) {
+  ApiWriterOptions options;
+  options.fence.grace = absl::Seconds(4);
+  Make(options);
+  fence_ = now_ + absl::Seconds(1);
+  Bind();
+  Answer(201);
+  EXPECT_EQ(client_.ends_by(), fence_ + absl::Seconds(4));
 }
 
 TEST_F(ApiWriterTest, UnsettledAtTheFenceIsUnknown) {

@@ -53,8 +53,7 @@ struct Remembered {
 
 struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State> {
   State(kube::ApiClient* client, Executor executor, EventRecorderOptions given)
-      : options(std::move(given)),
-        sender(client, std::move(executor), options.fence, options.clock) {}
+      : options(std::move(given)), sender(client, std::move(executor), options.fence) {}
 
   void Enqueue(WritePtr op, absl::Time now);
   void StartReady();
@@ -146,7 +145,7 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
 
 void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status, absl::Time now) {
   if (op->once) return;
-  if (op->tries >= kMaxTries || now >= options.fence()) {
+  if (op->tries >= kMaxTries || options.fence.Passed()) {
     ++stats.rejected;
     LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
                               << op->event.pod_name << " not written: " << status

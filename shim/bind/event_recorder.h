@@ -8,9 +8,9 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/executor.h"
+#include "shim/bind/fence.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
@@ -20,8 +20,7 @@ struct EventRecorderOptions {
   // Suffix of reportingInstance: `PROFILE-HOSTNAME`.
   std::string hostname;
   // See ApiWriterOptions.
-  std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
-  std::function<absl::Time()> clock = [] { return absl::Now(); };
+  Fence fence;
   // Binds come first: with few events the API server has more time for them. Therefore few events
   // are written at a time, and more only as the queue grows.
   int min_in_flight = 2;

@@ -22,7 +22,7 @@ class EventRecorderTest : public ::testing::Test {
 
   void Make(EventRecorderOptions options) {
     options.hostname = "host-1";
-    options.clock = [this] { return now_; };
+    options.fence.clock = [this] { return now_; };
     recorder_ = std::make_unique<EventRecorder>(
         &client_,
         [this](std::function<void(absl::Time)> closure) {

@@ -30,8 +30,7 @@ using EvictPtr = std::shared_ptr<EvictOperation>;
 
 struct PodEvictor::State : std::enable_shared_from_this<PodEvictor::State> {
   State(kube::ApiClient* client, Executor executor, PodEvictorOptions given)
-      : options(std::move(given)),
-        sender(client, std::move(executor), options.fence, options.clock) {}
+      : options(std::move(given)), sender(client, std::move(executor), options.fence) {}
 
   void StartReady(absl::Time now);
   void OnPatched(const EvictPtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
@@ -85,7 +84,7 @@ void PodEvictor::State::OnPatched(const EvictPtr& op,
     ready.push_front(op);
   } else if (answer.ok() && IsPodGone(*answer)) {
     End(op, EvictionOutcome::kGone, absl::OkStatus(), now);
-  } else if (retriable && op->tries < kPatchTries && now < options.fence()) {
+  } else if (retriable && op->tries < kPatchTries && !options.fence.Passed()) {
     absl::Duration delay = kPatchFirstDelay;
     for (int i = 1; i < op->tries; ++i) delay *= kPatchDelayFactor;
     delays.Add(now + delay, [this, op](absl::Time) { ready.push_back(op); });

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
 #include "shim/bind/executor.h"
+#include "shim/bind/fence.h"
 #include "shim/kube/api_client.h"
 
 namespace outboard::bind {
@@ -30,8 +30,7 @@ using EvictionDone = std::function<void(const EvictionResult&, absl::Time now)>;
 
 struct PodEvictorOptions {
   // See ApiWriterOptions.
-  std::function<absl::Time()> fence = [] { return absl::InfiniteFuture(); };
-  std::function<absl::Time()> clock = [] { return absl::Now(); };
+  Fence fence;
   int max_in_flight = 16;
 };
 

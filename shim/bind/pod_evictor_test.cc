@@ -22,8 +22,8 @@ class PodEvictorTest : public ::testing::Test {
  protected:
   PodEvictorTest() {
     PodEvictorOptions options;
-    options.fence = [this] { return fence_; };
-    options.clock = [this] { return now_; };
+    options.fence.deadline = [this] { return fence_; };
+    options.fence.clock = [this] { return now_; };
     options.max_in_flight = 2;
     evictor_ = std::make_unique<PodEvictor>(
         &client_,

@@ -11,36 +11,33 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "shim/bind/executor.h"
+#include "shim/bind/fence.h"
 #include "shim/kube/api_client.h"
 
 namespace outboard::bind {
 
 // Threading: Start on the scheduling thread; the executor runs the handler there too. The client's
-// thread uses only the executor, the fence and the clock.
+// thread uses only the executor and the fence.
 // Lifetime: the client outlives this object. A destroyed owner receives no answer.
 // Errors: a request stopped by the fence ends with FAILED_PRECONDITION, marked as not sent.
 class Sender {
  public:
   using Answer = absl::StatusOr<kube::ApiResponse>;
 
-  Sender(kube::ApiClient* client, Executor executor, std::function<absl::Time()> fence,
-         std::function<absl::Time()> clock)
+  Sender(kube::ApiClient* client, Executor executor, Fence fence)
       : client_(client),
         executor_(std::make_shared<Executor>(std::move(executor))),
-        fence_(std::move(fence)),
-        clock_(std::move(clock)) {}
+        fence_(std::move(fence)) {}
 
   template <typename Owner, typename Operation>
   void Start(kube::ApiRequest request, std::weak_ptr<Owner> owner,
              void (Owner::*handler)(const Operation&, const Answer&, absl::Time),
              const Operation& operation) {
-    request.before_send = [fence = fence_, clock = clock_]() -> absl::Status {
-      // Read the clock last: if the process is suspended in between, the check is too strict, not
-      // too lax.
-      const absl::Time until = fence();
-      if (clock() < until) return absl::OkStatus();
+    request.before_send = [fence = fence_]() -> absl::Status {
+      if (!fence.Passed()) return absl::OkStatus();
       return absl::FailedPreconditionError("the renew deadline of the leader's lease has passed");
     };
+    request.ends_by = [fence = fence_] { return fence.EndOfWrites(); };
     client_->Start(std::move(request), [executor = executor_, owner = std::move(owner), handler,
                                         operation = Operation(operation)](Answer answer) mutable {
       // The owner is locked on the scheduling thread only, so that it is never destroyed on this
@@ -57,8 +54,7 @@ class Sender {
  private:
   kube::ApiClient* client_;
   std::shared_ptr<Executor> executor_;
-  std::function<absl::Time()> fence_;
-  std::function<absl::Time()> clock_;
+  Fence fence_;
 };
 
 }  // namespace outboard::bind

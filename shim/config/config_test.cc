@@ -75,7 +75,7 @@ TEST(ParseConfig, DefaultsAreKubeSchedulers) {
 TEST(ParseConfig, ReadsEveryField) {
   absl::StatusOr<Config> config = Parse(R"(
 parallelism: 4
-leaderElection: {leaderElect: true, leaseDuration: 30s, renewDeadline: 20s, retryPeriod: 1m0.5s, resourceLock: leases, resourceName: mine, resourceNamespace: there}
+leaderElection: {leaderElect: true, leaseDuration: 2m, renewDeadline: 90s, retryPeriod: 1m0.5s, resourceLock: leases, resourceName: mine, resourceNamespace: there}
 clientConnection: {kubeconfig: /k, acceptContentTypes: a, contentType: application/json, qps: 5000.5, burst: 6000}
 enableProfiling: no
 percentageOfNodesToScore: 30

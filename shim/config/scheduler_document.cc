@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/config/default_plugins.h"
 #include "shim/config/documents.h"
+#include "shim/leader/lease_timings.h"
 
 namespace outboard::config {
 namespace {
@@ -229,14 +230,23 @@ void ReadLeaderElection(MapReader& reader, LeaderElection* out,
       {"leaseDuration", out->lease_duration},
       {"renewDeadline", out->renew_deadline},
       {"retryPeriod", out->retry_period}};
+  bool valid = true;
   for (const auto& [key, value] : durations) {
     if (value <= absl::ZeroDuration()) {
       Invalid(reader, key, Quoted(absl::FormatDuration(value)), "must be greater than zero");
+      valid = false;
     }
   }
   if (out->lease_duration <= out->renew_deadline) {
     Invalid(reader, "leaseDuration", Quoted(absl::FormatDuration(out->renew_deadline)),
             "must be greater than `RenewDeadline`");
+    valid = false;
+  }
+  // kube-scheduler checks the retry period only when it starts.
+  const auto error =
+      leader::ValidateTimings({out->lease_duration, out->renew_deadline, out->retry_period});
+  if (valid && error.has_value()) {
+    Invalid(reader, error->field, Quoted(absl::FormatDuration(error->value)), error->message);
   }
   if (out->resource_lock != "leases") {
     Invalid(reader, "resourceLock", Quoted(out->resource_lock),

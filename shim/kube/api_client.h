@@ -56,6 +56,11 @@ struct ApiRequest {
   // except OK ends the request with that status, marked as not sent. A bind checks its lease fence
   // here.
   absl::AnyInvocable<absl::Status()> before_send;
+  // When the exchange must have ended, on the clock of SteadyNow; may be unset. Called on the
+  // client's thread after before_send, and again at that time, which a renewed lease puts off. If
+  // the time has come, the connection is reset, with all requests on it: what still waits in this
+  // machine's send buffer is discarded and does not take effect later.
+  absl::AnyInvocable<absl::Time()> ends_by;
 };
 
 struct ApiResponse {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/kube/curl_stream.h"
 
 namespace outboard::kube {
@@ -31,6 +32,7 @@ struct CurlApiClient::Transfer {
   // How often before_send allowed a send, and the status of its last refusal.
   int allowed = 0;
   absl::Status refused;
+  absl::Time ends_by = absl::InfiniteFuture();  // on the clock of SteadyNow
   absl::Time sent_at;
   char detail[CURL_ERROR_SIZE] = "";
 };
@@ -46,13 +48,17 @@ CurlApiClient::CurlApiClient(ClientConfig config, CurlApiClientOptions options)
 }
 
 CurlApiClient::~CurlApiClient() {
+  Stop();
+  close(wake_fd_);
+}
+
+void CurlApiClient::Stop() {
   {
     absl::MutexLock lock(&mutex_);
     stopping_ = true;
   }
   Wake();
-  thread_.join();
-  close(wake_fd_);
+  if (thread_.joinable()) thread_.join();
 }
 
 void CurlApiClient::Start(ApiRequest request, Done done) {
@@ -101,7 +107,7 @@ void CurlApiClient::Run() {
     int running = 0;
     curl_multi_perform(multi_, &running);
     // Ended requests free slots: start waiting requests before sleeping.
-    if (TakeResults()) continue;
+    if (TakeResults() || ResetExpired()) continue;
     Wait();
   }
   AbortAll();
@@ -187,13 +193,15 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, &CurlApiClient::OnBody);
   curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer.get());
   curl_easy_setopt(easy, CURLOPT_PRIVATE, transfer.get());
-  if (request.before_send) {
+  if (request.before_send || request.ends_by) {
     // The connection is ready, and the request is written next. libcurl calls this again if the
     // connection turns out to be dead and it takes another.
     constexpr auto kAsk = +[](void* user, char*, char*, int, int) -> int {
       auto* sending = static_cast<Transfer*>(user);
-      sending->refused = sending->pending->request.before_send();
+      ApiRequest& sent = sending->pending->request;
+      if (sent.before_send) sending->refused = sent.before_send();
       if (!sending->refused.ok()) return CURL_PREREQFUNC_ABORT;
+      if (sent.ends_by) sending->ends_by = sent.ends_by();
       ++sending->allowed;
       return CURL_PREREQFUNC_OK;
     };
@@ -283,7 +291,7 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   }
   Release(transfer);
   if (!retried) pending->done(std::move(result));
-  if (connection_is_deaf) GiveUpConnection();
+  if (connection_is_deaf) GiveUpConnection(SteadyNow());
 }
 
 bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now) {
@@ -313,7 +321,19 @@ bool CurlApiClient::RetryError(PendingPtr& pending, CURLcode code, absl::Time no
   return true;
 }
 
-void CurlApiClient::GiveUpConnection() {
+bool CurlApiClient::ResetExpired() {
+  const absl::Time now = SteadyNow();
+  bool any = false;
+  for (const auto& transfer : in_flight_) {
+    // The lease may have been renewed meanwhile.
+    if (transfer->ends_by <= now) transfer->ends_by = transfer->pending->request.ends_by();
+    any = any || transfer->ends_by <= now;
+  }
+  if (any) GiveUpConnection(now);
+  return any;
+}
+
+void CurlApiClient::GiveUpConnection(absl::Time steady_now) {
   // libcurl keeps an HTTP/2 connection after a request on it timed out, and would use it again. A
   // new multi handle has no connections.
   std::vector<std::unique_ptr<Transfer>> lost;
@@ -322,12 +342,18 @@ void CurlApiClient::GiveUpConnection() {
   const absl::Time now = absl::Now();
   for (auto& transfer : lost) {
     PendingPtr pending = std::move(transfer->pending);
-    absl::Status status = TransportError(
-        transfer->easy.get(), CURLE_RECV_ERROR,
-        "connection closed: nothing was received while a request timed out", pending->request);
+    const bool expired = transfer->ends_by <= steady_now;
+    absl::Status status =
+        expired ? TransportError(transfer->easy.get(), CURLE_OPERATION_TIMEDOUT,
+                                 "no answer before the lease may pass to another replica; "
+                                 "connection reset",
+                                 pending->request)
+                : TransportError(transfer->easy.get(), CURLE_RECV_ERROR,
+                                 "connection closed: another request on it had no answer in time",
+                                 pending->request);
     if (pending->attempts > 1) status = WithDelivery(status, Delivery::kUnknown);
     curl_multi_remove_handle(multi_, transfer->easy.get());
-    if (!RetryError(pending, CURLE_RECV_ERROR, now)) {
+    if (expired || !RetryError(pending, CURLE_RECV_ERROR, now)) {
       ended.emplace_back(std::move(pending), std::move(status));
     }
   }
@@ -354,6 +380,7 @@ void CurlApiClient::Release(Transfer* transfer) {
   owned->too_large = false;
   owned->allowed = 0;
   owned->refused = absl::OkStatus();
+  owned->ends_by = absl::InfiniteFuture();
   owned->detail[0] = '\0';
   idle_.push_back(std::move(owned));
 }
@@ -364,8 +391,11 @@ void CurlApiClient::Wait() {
   if (!delayed_.empty()) until = delayed_.begin()->first;
   const bool has_place = in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
   if (has_place && !limited_.empty()) until = std::min(until, bucket_.NextToken(now));
-  if (until <= now) return;
-  const int64_t wait_ms = absl::ToInt64Milliseconds(std::min(until - now, absl::Minutes(5))) + 1;
+  absl::Duration wait = std::min(until - now, absl::Minutes(5));
+  const absl::Time steady_now = SteadyNow();
+  for (const auto& transfer : in_flight_) wait = std::min(wait, transfer->ends_by - steady_now);
+  if (wait <= absl::ZeroDuration()) return;
+  const int64_t wait_ms = absl::ToInt64Milliseconds(wait) + 1;
   curl_waitfd wake = {};
   wake.fd = wake_fd_;
   wake.events = CURL_WAIT_POLLIN;

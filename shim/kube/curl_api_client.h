@@ -43,12 +43,18 @@ struct CurlApiClientOptions {
 // - A 401 is retried once if the credentials could be renewed.
 // - A connection is closed, with all requests on it, if a request timed out while no data at all
 //   was received. client-go detects this by HTTP/2 pings, which libcurl lacks.
+// - A connection is closed by a reset, which discards what was not sent yet: a write whose time is
+//   over, or whose process has ended, does not reach the server later.
 //
 // Threading, Lifetime, Errors: see ApiClient.
 class CurlApiClient : public ApiClient {
  public:
   CurlApiClient(ClientConfig config, CurlApiClientOptions options);
   ~CurlApiClient() override;
+
+  // Ends all requests, resets the connection and refuses later requests, as the destructor does.
+  // Watches go on. Not on the client's thread.
+  void Stop();
   CurlApiClient(const CurlApiClient&) = delete;
   CurlApiClient& operator=(const CurlApiClient&) = delete;
 
@@ -76,7 +82,10 @@ class CurlApiClient : public ApiClient {
   // Whether `pending` was queued again.
   bool RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now);
   bool RetryError(PendingPtr& pending, CURLcode code, absl::Time now);
-  void GiveUpConnection();
+  // Gives up the connection if a request on it should have ended. True if so.
+  bool ResetExpired();
+  // Resets the connection; requests on it end, or are tried again.
+  void GiveUpConnection(absl::Time steady_now);
   void Release(Transfer* transfer);
   void AbortAll();
   void Wait();

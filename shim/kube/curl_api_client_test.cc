@@ -1,5 +1,11 @@
 #include "shim/kube/curl_api_client.h"
 
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <memory>
 #include <string>
@@ -13,6 +19,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "shim/clock.h"
 #include "shim/kube/testing/fake_api_server.h"
 
 namespace outboard::kube {
@@ -243,6 +250,133 @@ TEST(CurlApiClient, TheFenceIsAskedWhenTheConnectionIsThere) {
   const absl::Status refused = client.Call(std::move(request)).status();
   EXPECT_EQ(DeliveryOf(refused), Delivery::kNotSent);
   EXPECT_EQ(asked, 0);
+}
+
+// A server whose kernel accepts a connection and a few kilobytes, and that reads later or never.
+class LateServer {
+ public:
+  LateServer() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const int few = 4096;
+    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &few, sizeof(few));
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(fd_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(fd_, 1), 0);
+    EXPECT_EQ(getsockname(fd_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    config_.server = absl::StrCat("http://127.0.0.1:", ntohs(address.sin_port));
+    config_.credentials = MakeStaticCredentials({});
+  }
+  ~LateServer() { close(fd_); }
+
+  ClientConfig Config() const { return config_; }
+  // Waits until a client has sent something.
+  void AwaitRequest() {
+    connection_ = accept(fd_, nullptr, nullptr);
+    char byte;
+    EXPECT_EQ(recv(connection_, &byte, 1, MSG_PEEK), 1);
+  }
+  // Reads what the client has sent and still sends, until the connection ends.
+  size_t ReadAll() {
+    std::vector<char> buffer(1 << 16);
+    size_t bytes = 0;
+    for (ssize_t got; (got = recv(connection_, buffer.data(), buffer.size(), 0)) > 0;) bytes += got;
+    close(connection_);
+    return bytes;
+  }
+
+ private:
+  const int fd_;
+  int connection_ = -1;
+  ClientConfig config_;
+};
+
+// Larger than LateServer's buffer, smaller than the sender's.
+constexpr size_t kBodyBytes = 200 << 10;
+
+ApiRequest LargeWrite() {
+  ApiRequest request = CreatePod("a");
+  request.body.resize(kBodyBytes, ' ');
+  return request;
+}
+
+// The request waits in this machine's send buffer while its time passes. The server's machine comes
+// back: it must not get the request then.
+TEST(CurlApiClient, AWriteWhoseTimeIsOverDoesNotReachTheServer) {
+  for (bool lease : {false, true}) {
+    LateServer server;
+    CurlApiClient client(server.Config(), NoLimit());
+    ApiRequest request = LargeWrite();
+    if (lease) {
+      request.ends_by = [end = SteadyNow() + absl::Milliseconds(300)] { return end; };
+    } else {
+      request.timeout = absl::Milliseconds(300);
+    }
+    absl::Notification ended;
+    client.Start(std::move(request), [&ended](absl::StatusOr<ApiResponse> answer) {
+      EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded) << answer.status();
+      EXPECT_EQ(DeliveryOf(answer.status()), Delivery::kUnknown);
+      ended.Notify();
+    });
+    server.AwaitRequest();
+    ended.WaitForNotification();
+    EXPECT_LT(server.ReadAll(), kBodyBytes) << "lease: " << lease;
+  }
+}
+
+// The process ends because it lost its lease, or before it releases it.
+TEST(CurlApiClient, AWriteOfAnEndedClientDoesNotReachTheServer) {
+  LateServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  absl::Notification ended;
+  client.Start(LargeWrite(), [&ended](absl::StatusOr<ApiResponse> answer) {
+    EXPECT_EQ(answer.status().code(), absl::StatusCode::kCancelled) << answer.status();
+    EXPECT_EQ(DeliveryOf(answer.status()), Delivery::kUnknown);
+    ended.Notify();
+  });
+  server.AwaitRequest();
+  client.Stop();
+  ended.WaitForNotification();
+  EXPECT_LT(server.ReadAll(), kBodyBytes);
+  const absl::Status later = client.Call(CreatePod("b")).status();
+  EXPECT_EQ(later.code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(DeliveryOf(later), Delivery::kNotSent);
+}
+
+// As after SIGKILL: nothing of this process runs any more, the kernel closes its connections.
+TEST(CurlApiClient, AWriteOfADeadProcessDoesNotReachTheServer) {
+  LateServer server;
+  const pid_t child = fork();
+  if (child == 0) {
+    CurlApiClient client(server.Config(), NoLimit());
+    (void)client.Call(LargeWrite());
+    _exit(1);  // it is never answered
+  }
+  server.AwaitRequest();
+  kill(child, SIGKILL);
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  EXPECT_LT(server.ReadAll(), kBodyBytes);
+}
+
+TEST(CurlApiClient, ARenewedLeasePutsTheEndOff) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  Fault slow;
+  slow.method = "POST";
+  slow.delay = absl::Milliseconds(500);
+  server.Inject(slow);
+  int asked = 0;
+  ApiRequest request = CreatePod("a");
+  request.ends_by = [&asked, began = SteadyNow()] {
+    return began + (++asked < 3 ? absl::Milliseconds(100) * asked : absl::Hours(1));
+  };
+  auto created = client.Call(std::move(request));
+  ASSERT_TRUE(created.ok()) << created.status();
+  EXPECT_EQ(created->http_status, 201);
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(CurlApiClient, ManyAtOnceAllEndOnceAndFewAreInFlight) {

@@ -26,7 +26,7 @@ constexpr size_t kMaxHeaderBytes = 64 << 10;
 
 // Detects a dead path within 30 s: by probes if nothing is in flight, otherwise by the user
 // timeout.
-int SetSocketOptions(void*, curl_socket_t fd, curlsocktype) {
+int SetSocketOptions(void* resets, curl_socket_t fd, curlsocktype) {
   auto set = [fd](int level, int name, int value) {
     return setsockopt(fd, level, name, &value, sizeof(value));
   };
@@ -35,6 +35,10 @@ int SetSocketOptions(void*, curl_socket_t fd, curlsocktype) {
   set(IPPROTO_TCP, TCP_KEEPINTVL, 5);
   set(IPPROTO_TCP, TCP_KEEPCNT, 3);
   set(IPPROTO_TCP, TCP_USER_TIMEOUT, 30000);
+  // Closing discards what was not sent yet, and the kernel does so too when the process dies.
+  // Otherwise the kernel would keep sending a write whose process has ended.
+  const linger no_linger = {1, 0};
+  if (resets != nullptr) setsockopt(fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
   // Exec credential plugins must not inherit the connection.
   fcntl(fd, F_SETFD, FD_CLOEXEC);
   return CURL_SOCKOPT_OK;
@@ -168,6 +172,8 @@ absl::Status CurlSetup::Prepare(CURL* easy, const ApiRequest& request,
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_USERAGENT, user_agent_.c_str());
   curl_easy_setopt(easy, CURLOPT_SOCKOPTFUNCTION, &SetSocketOptions);
+  // Watches write nothing that could be late.
+  curl_easy_setopt(easy, CURLOPT_SOCKOPTDATA, multiplex ? this : nullptr);
   curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, 10000L);
   if (!config_.proxy_url.empty()) {
     curl_easy_setopt(easy, CURLOPT_PROXY, config_.proxy_url.c_str());

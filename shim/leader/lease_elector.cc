@@ -54,7 +54,7 @@ absl::Status LeaseElector::Check(absl::Duration tolerance) const {
   if (deadline == absl::InfinitePast()) return absl::OkStatus();
   const absl::Time expiry =
       deadline - options_.timings.renew_deadline + options_.timings.lease_duration;
-  if (BootTimeNow() <= expiry + tolerance) return absl::OkStatus();
+  if (SteadyNow() <= expiry + tolerance) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("failed election to renew leadership on lease ", options_.lease_name));
 }
@@ -66,7 +66,7 @@ std::string LeaseElector::leader() const {
 
 absl::Duration LeaseElector::RequestTimeout() const {
   absl::Duration timeout = options_.timings.renew_deadline / 2;
-  if (step_.leading()) timeout = std::min(timeout, step_.leading_until() - BootTimeNow());
+  if (step_.leading()) timeout = std::min(timeout, step_.leading_until() - SteadyNow());
   return std::max(timeout, absl::Milliseconds(1));
 }
 
@@ -98,11 +98,11 @@ bool LeaseElector::LeavesLease(absl::Time now) {
 }
 
 void LeaseElector::Run() {
-  last_useful_ = BootTimeNow();
+  last_useful_ = SteadyNow();
   LOG(INFO) << "attempting to acquire leader lease " << options_.lease_namespace << "/"
             << options_.lease_name << " as " << options_.identity;
   while (!cancel_.cancelled()) {
-    const absl::Time now = BootTimeNow();
+    const absl::Time now = SteadyNow();
     // Also called while another replica leads, so that the patience is already used up when its
     // lease ends.
     const bool leaves_lease = LeavesLease(now);
@@ -113,7 +113,7 @@ void LeaseElector::Run() {
         break;
       case LeaseAction::Kind::kRead: {
         auto lease = Read(RequestTimeout());
-        step_.OnRead(lease, BootTimeNow());
+        step_.OnRead(lease, SteadyNow());
         break;
       }
       case LeaseAction::Kind::kCreate:
@@ -131,7 +131,7 @@ void LeaseElector::Run() {
           continue;
         }
         auto lease = Write(action, RequestTimeout());
-        step_.OnWritten(lease, BootTimeNow());
+        step_.OnWritten(lease, SteadyNow());
         break;
       }
       case LeaseAction::Kind::kLost:

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "shim/clock.h"
 #include "shim/kube/api_client.h"
 #include "shim/leader/lease_step.h"
 
@@ -46,9 +47,9 @@ struct LeaseCallbacks {
   std::function<void(const std::string& identity)> on_new_leader;
 };
 
-// The fence: a bind is sent only while BootTimeNow() < BindDeadline(), checked immediately before
+// The fence: a bind is sent only while SteadyNow() < BindDeadline(), checked immediately before
 // the send. Another replica can lead at the earliest lease_duration - renew_deadline (5 s) later; a
-// bind's timeout must be shorter.
+// bind must have ended WriteGrace after the deadline.
 //
 // Threading: BindDeadline, leading, Check and leader from any thread; Start and Stop from one
 // thread.
@@ -67,10 +68,10 @@ class LeaseElector {
   // Ends the participation. If leading: on_stopped, then the release. Waits for both.
   void Stop();
 
-  // Start of the last successful renewal plus renew_deadline, on BootTimeNow's clock; InfinitePast
+  // Start of the last successful renewal plus renew_deadline, on SteadyNow's clock; InfinitePast
   // when not leading.
   absl::Time BindDeadline() const;
-  bool leading() const { return BootTimeNow() < BindDeadline(); }
+  bool leading() const { return SteadyNow() < BindDeadline(); }
   // For liveness: an error if this object still believes to lead `tolerance` after the lease
   // expired, which means that its thread hangs.
   absl::Status Check(absl::Duration tolerance) const;
@@ -95,7 +96,7 @@ class LeaseElector {
   const LeaseElectorOptions options_;
   const LeaseCallbacks callbacks_;
   kube::CancelToken cancel_;
-  // BootTimeNow in nanoseconds; the minimum when not leading.
+  // SteadyNow in nanoseconds; the minimum when not leading.
   std::atomic<int64_t> deadline_ns_;
 
   mutable absl::Mutex mutex_;

@@ -1,7 +1,5 @@
 #include "shim/leader/lease_step.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +8,6 @@
 namespace outboard::leader {
 namespace {
 
-constexpr double kJitterFactor = 1.2;
 // A standby checks twice as often as a leader renews, with jitter between standbys. A released
 // lease is acquired at the next check; the lease of a dead holder expires according to the last
 // check.
@@ -18,24 +15,6 @@ constexpr double kStandbyPause = 0.5;
 constexpr double kStandbyJitter = 0.2;
 
 }  // namespace
-
-absl::Status ValidateTimings(const LeaseTimings& timings) {
-  if (timings.retry_period <= absl::ZeroDuration()) {
-    return absl::InvalidArgumentError("leaderElection.retryPeriod must be greater than zero");
-  }
-  if (timings.renew_deadline <= timings.retry_period * kJitterFactor) {
-    return absl::InvalidArgumentError(
-        "leaderElection.renewDeadline must be greater than 1.2 times retryPeriod");
-  }
-  if (timings.lease_duration <= timings.renew_deadline) {
-    return absl::InvalidArgumentError(
-        "leaderElection.leaseDuration must be greater than renewDeadline");
-  }
-  if (timings.lease_duration < absl::Seconds(1)) {
-    return absl::InvalidArgumentError("leaderElection.leaseDuration must be at least one second");
-  }
-  return absl::OkStatus();
-}
 
 LeaseStep::LeaseStep(std::string identity, LeaseTimings timings, uint64_t seed)
     : identity_(std::move(identity)),
@@ -167,20 +146,6 @@ void LeaseStep::OnWritten(const absl::StatusOr<Lease>& lease, absl::Time now) {
     return;
   }
   AttemptEnded(now);
-}
-
-absl::Time BootTimeNow() {
-  timespec now = {};
-  clock_gettime(CLOCK_BOOTTIME, &now);
-  return absl::TimeFromTimespec(now);
-}
-
-absl::Time OnWallClock(absl::Time deadline, absl::FunctionRef<absl::Time()> wall,
-                       absl::FunctionRef<absl::Time()> boot) {
-  // A statement each: in one expression the compiler chooses the order.
-  const absl::Time wall_now = wall();
-  const absl::Duration left = deadline - boot();
-  return wall_now + left;
 }
 
 }  // namespace outboard::leader

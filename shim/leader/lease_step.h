@@ -7,22 +7,13 @@
 #include <random>
 #include <string>
 
-#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "shim/leader/lease_record.h"
+#include "shim/leader/lease_timings.h"
 
 namespace outboard::leader {
-
-struct LeaseTimings {
-  absl::Duration lease_duration = absl::Seconds(15);
-  absl::Duration renew_deadline = absl::Seconds(10);
-  absl::Duration retry_period = absl::Seconds(2);
-};
-
-// client-go's rules: lease > renew deadline > 1.2 × retry period > 0, and a lease of whole seconds.
-absl::Status ValidateTimings(const LeaseTimings& timings);
 
 struct LeaseAction {
   enum class Kind {
@@ -48,7 +39,7 @@ struct LeaseAction {
 //   up to 1.2 of it).
 // - It also checks at the moment when the lease expires.
 //
-// `now` is from a monotonic clock that counts suspension (BootTimeNow). `wall` is only written into
+// `now` is from a monotonic clock that counts suspension (SteadyNow). `wall` is only written into
 // the lease. Another holder's lease expires when it was seen unchanged for the duration that its
 // holder published.
 //
@@ -101,16 +92,6 @@ class LeaseStep {
   absl::Time write_began_;
   absl::Time renewed_at_ = absl::InfinitePast();
 };
-
-// CLOCK_BOOTTIME as an absl::Time: counts suspension and ignores clock changes. Compare only with
-// itself.
-absl::Time BootTimeNow();
-
-// `deadline`, which is on the clock `boot`, on the clock `wall`. If the process or the machine
-// stops between the two readings, or the clocks are read slowly, the result is too early, never too
-// late.
-absl::Time OnWallClock(absl::Time deadline, absl::FunctionRef<absl::Time()> wall,
-                       absl::FunctionRef<absl::Time()> boot);
 
 }  // namespace outboard::leader
 

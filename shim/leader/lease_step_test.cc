@@ -224,13 +224,6 @@ TEST_F(LeaseStepTest, ADeletedLeaseIsCreatedAgain) {
   EXPECT_TRUE(step_.leading());
 }
 
-TEST(LeaseTimings, AreValidatedAsInClientGo) {
-  EXPECT_TRUE(ValidateTimings({}).ok());
-  EXPECT_FALSE(ValidateTimings({absl::Seconds(10), absl::Seconds(10), absl::Seconds(2)}).ok());
-  EXPECT_FALSE(ValidateTimings({absl::Seconds(15), absl::Seconds(2.4), absl::Seconds(2)}).ok());
-  EXPECT_FALSE(ValidateTimings({absl::Seconds(15), absl::Seconds(10), absl::ZeroDuration()}).ok());
-}
-
 TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
   auto lease = ParseLease(
       R"({"kind":"Lease","metadata":{"name":"l","labels":{"a":"b"},"resourceVersion":"7"},)"
@@ -244,36 +237,6 @@ TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
   EXPECT_NE(updated.find(R"("strategy":"s")"), std::string::npos);
   EXPECT_NE(updated.find(R"("resourceVersion":"7")"), std::string::npos);
   EXPECT_FALSE(ParseLease("busy").ok());
-}
-
-// The machine stops for 20 s after the first reading, whichever clock that is. 10 s are left when
-// it stops, so nothing may be sent afterwards.
-TEST(OnWallClock, AStopBetweenTheReadingsNeverMakesTheFenceLate) {
-  absl::Time wall = absl::FromUnixSeconds(1700000000);
-  absl::Time boot = absl::FromUnixSeconds(500);
-  int readings = 0;
-  const auto stop_after_first = [&] {
-    if (++readings != 1) return;
-    wall += absl::Seconds(20);
-    boot += absl::Seconds(20);
-  };
-  const auto read = [&](absl::Time* clock) {
-    const absl::Time now = *clock;
-    stop_after_first();
-    return now;
-  };
-  const absl::Time fence = OnWallClock(
-      boot + absl::Seconds(10), [&] { return read(&wall); }, [&] { return read(&boot); });
-  EXPECT_EQ(readings, 2);
-  EXPECT_LE(fence, wall);
-}
-
-TEST(OnWallClock, KeepsWhatIsLeft) {
-  const absl::Time wall = absl::FromUnixSeconds(1700000000);
-  const absl::Time boot = absl::FromUnixSeconds(500);
-  EXPECT_EQ(OnWallClock(
-                boot + absl::Seconds(10), [&] { return wall; }, [&] { return boot; }),
-            wall + absl::Seconds(10));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "shim/kube/api_client.h"
 
 namespace outboard::kube {
@@ -44,6 +45,9 @@ class ScriptedApiClient : public ApiClient {
   }
   void Fail(absl::Status status, size_t index = 0) { End(std::move(status), index); }
 
+  // When the last answered request had to end.
+  absl::Time ends_by() const { return ends_by_; }
+
  private:
   struct Waiting {
     ApiRequest request;
@@ -54,9 +58,11 @@ class ScriptedApiClient : public ApiClient {
     waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(index));
     absl::Status allowed = one.request.before_send ? one.request.before_send() : absl::OkStatus();
     if (!allowed.ok()) answer = WithDelivery(std::move(allowed), Delivery::kNotSent);
+    ends_by_ = one.request.ends_by ? one.request.ends_by() : absl::InfiniteFuture();
     one.done(std::move(answer));
   }
   std::deque<Waiting> waiting_;
+  absl::Time ends_by_ = absl::InfiniteFuture();
 };
 
 }  // namespace outboard::kube
