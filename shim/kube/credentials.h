@@ -43,17 +43,22 @@ class ReloadingFile {
 
 // Provides the current credentials before every request and every reconnect.
 //
-// Threading: thread-safe.
+// Threading: thread-safe; never blocks for longer than a file is read.
 // Lifetime: shared by the clients that use it.
-// Errors: Get fails only if there were never usable credentials; a failed refresh keeps the old
-// ones.
+// Errors: Get fails if there are no usable credentials; a failed refresh keeps the old ones while
+// they last.
 class CredentialSource {
  public:
   virtual ~CredentialSource() = default;
   virtual absl::StatusOr<CredentialsPtr> Get(absl::Time now) = 0;
   // The server answered 401 to `used`: check for newer credentials at the next Get.
   virtual void Rejected(const CredentialsPtr& used, absl::Time now) {}
+  // Whether newer credentials are being fetched: a caller that Get gave none, or rejected ones, may
+  // wait for them. Call it before Get, which then returns the result of what has just ended.
+  virtual bool Refreshing() { return false; }
 };
+// How often callers that wait for credentials look again.
+inline constexpr absl::Duration kCredentialPause = absl::Milliseconds(20);
 
 // Identity of a kubeconfig user or a service account: each part is a value or a file.
 struct StaticCredentialOptions {

@@ -132,6 +132,8 @@ void CurlApiClient::StartReady(absl::Time now) {
     delayed_.erase(delayed_.begin());
     (pending->request.rate_limited ? limited_ : unlimited_).push_front(std::move(pending));
   }
+  SettleRejected(now);
+  if (!HaveCredentials(now)) return;
   auto has_place = [this] {
     return in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
   };
@@ -147,14 +149,57 @@ void CurlApiClient::StartReady(absl::Time now) {
   }
 }
 
+bool CurlApiClient::HaveCredentials(absl::Time now) {
+  waiting_for_credentials_ = false;
+  if (limited_.empty() && unlimited_.empty()) return true;
+  // Without hope of others, StartOne ends the requests with the error.
+  if (!config_.credentials->Refreshing()) return true;
+  const absl::Status credentials = config_.credentials->Get(now).status();
+  if (credentials.ok()) return true;
+  std::deque<PendingPtr> ended;
+  for (auto* queue : {&limited_, &unlimited_}) {
+    std::deque<PendingPtr> waiting;
+    for (PendingPtr& pending : *queue) {
+      if (pending->give_up_at == absl::InfiniteFuture())
+        pending->give_up_at = now + pending->request.timeout;
+      (now < pending->give_up_at ? waiting : ended).push_back(std::move(pending));
+    }
+    queue->swap(waiting);
+  }
+  waiting_for_credentials_ = true;
+  for (PendingPtr& pending : ended) EndNotSent(std::move(pending), credentials, now);
+  return false;
+}
+
+void CurlApiClient::SettleRejected(absl::Time now) {
+  std::vector<PendingPtr> rejected;
+  rejected.swap(rejected_);
+  for (PendingPtr& pending : rejected) {
+    const bool refreshing = config_.credentials->Refreshing();
+    const auto newer = config_.credentials->Get(now);
+    if (newer.ok() && *newer != pending->rejected) {
+      pending->renewed_credentials = true;
+      pending->rejected.reset();
+      (pending->request.rate_limited ? limited_ : unlimited_).push_front(std::move(pending));
+    } else if (!refreshing || now >= pending->give_up_at) {
+      pending->done(std::move(pending->rejection));
+    } else {
+      rejected_.push_back(std::move(pending));
+    }
+  }
+}
+
+void CurlApiClient::EndNotSent(PendingPtr pending, const absl::Status& why, absl::Time now) {
+  if (options_.reachability != nullptr) options_.reachability->OnFailure(why.message(), now);
+  pending->done(
+      WithDelivery(why, pending->attempts == 0 ? Delivery::kNotSent : Delivery::kUnknown));
+}
+
 void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   ApiRequest& request = pending->request;
   auto credentials = config_.credentials->Get(now);
-  const auto not_sent = [&](const absl::Status& why) {
-    if (options_.reachability != nullptr) options_.reachability->OnFailure(why.message(), now);
-    pending->done(WithDelivery(why, Delivery::kNotSent));
-  };
-  if (!credentials.ok()) return not_sent(credentials.status());
+  if (!credentials.ok()) return EndNotSent(std::move(pending), credentials.status(), now);
+  pending->give_up_at = absl::InfiniteFuture();
   std::unique_ptr<Transfer> transfer;
   if (idle_.empty()) {
     transfer = std::make_unique<Transfer>();
@@ -172,7 +217,7 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   if (!prepared.ok()) {
     curl_easy_reset(easy);
     idle_.push_back(std::move(transfer));
-    return not_sent(prepared);
+    return EndNotSent(std::move(pending), prepared, now);
   }
   transfer->credentials = *std::move(credentials);
   transfer->sent_at = now;
@@ -274,15 +319,13 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
     result = WithDelivery(absl::ResourceExhaustedError("the answer exceeds the size limit"),
                           Delivery::kUnknown);
   } else if (code == CURLE_OK) {
-    retried = RetryAnswer(pending, *transfer, now);
-    if (!retried) {
-      ApiResponse response;
-      response.http_status = transfer->headers.http_status();
-      response.content_type = transfer->headers.content_type();
-      response.retry_after = transfer->headers.retry_after();
-      response.body = std::move(transfer->body);
-      result = std::move(response);
-    }
+    ApiResponse response;
+    response.http_status = transfer->headers.http_status();
+    response.content_type = transfer->headers.content_type();
+    response.retry_after = transfer->headers.retry_after();
+    response.body = std::move(transfer->body);
+    retried = RetryAnswer(pending, *transfer, response, now);
+    if (!retried) result = std::move(response);
   } else {
     connection_is_deaf = code == CURLE_OPERATION_TIMEDOUT && last_received_ < transfer->sent_at;
     result = TransportError(transfer->easy.get(), code, transfer->detail, pending->request);
@@ -294,17 +337,18 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   if (connection_is_deaf) GiveUpConnection(SteadyNow());
 }
 
-bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now) {
+bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer,
+                                ApiResponse& response, absl::Time now) {
   const int status = transfer.headers.http_status();
   if (status == 401) {
     config_.credentials->Rejected(transfer.credentials, now);
-    // A 401 had no effect. Retry once if there are newer credentials.
-    auto renewed = config_.credentials->Get(now);
-    if (pending->renewed_credentials || !renewed.ok() || *renewed == transfer.credentials) {
-      return false;
-    }
-    pending->renewed_credentials = true;
-    delayed_.emplace(now, std::move(pending));
+    if (pending->renewed_credentials) return false;
+    // A 401 had no effect. Retry once if there are newer credentials, or as soon as there are.
+    // Meanwhile other requests use the old ones: a 401 may also be the server's mistake.
+    pending->rejected = transfer.credentials;
+    pending->rejection = std::move(response);
+    pending->give_up_at = now + pending->request.timeout;
+    rejected_.push_back(std::move(pending));
     return true;
   }
   if (!pending->request.retry || !transfer.headers.has_retry_after()) return false;
@@ -390,7 +434,10 @@ void CurlApiClient::Wait() {
   const absl::Time now = absl::Now();
   if (!delayed_.empty()) until = delayed_.begin()->first;
   const bool has_place = in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
-  if (has_place && !limited_.empty()) until = std::min(until, bucket_.NextToken(now));
+  if (waiting_for_credentials_ || !rejected_.empty())
+    until = std::min(until, now + kCredentialPause);
+  if (has_place && !limited_.empty() && !waiting_for_credentials_)
+    until = std::min(until, bucket_.NextToken(now));
   absl::Duration wait = std::min(until - now, absl::Minutes(5));
   const absl::Time steady_now = SteadyNow();
   for (const auto& transfer : in_flight_) wait = std::min(wait, transfer->ends_by - steady_now);
@@ -414,6 +461,8 @@ void CurlApiClient::AbortAll() {
   }
   for (auto& [time, pending] : delayed_) waiting.push_back(std::move(pending));
   delayed_.clear();
+  for (PendingPtr& pending : rejected_) pending->done(std::move(pending->rejection));
+  rejected_.clear();
   for (auto& transfer : in_flight_) {
     PendingPtr pending = std::move(transfer->pending);
     curl_multi_remove_handle(multi_, transfer->easy.get());

@@ -41,6 +41,7 @@ struct CurlApiClientOptions {
 //
 // Differences from client-go:
 // - A 401 is retried once if the credentials could be renewed.
+// - Without usable credentials requests wait for them, at most for their timeout.
 // - A connection is closed, with all requests on it, if a request timed out while no data at all
 //   was received. client-go detects this by HTTP/2 pings, which libcurl lacks.
 // - A connection is closed by a reset, which discards what was not sent yet: a write whose time is
@@ -68,6 +69,11 @@ class CurlApiClient : public ApiClient {
     Done done;
     int attempts = 0;
     bool renewed_credentials = false;
+    // When a request that waits for credentials ends without them; set when it begins to wait.
+    absl::Time give_up_at = absl::InfiniteFuture();
+    // A 401, and the credentials that it rejects. It is the answer unless there are newer ones.
+    CredentialsPtr rejected;
+    ApiResponse rejection;
   };
   using PendingPtr = std::unique_ptr<Pending>;
   struct Transfer;
@@ -75,12 +81,18 @@ class CurlApiClient : public ApiClient {
   void Run();
   void TakeInbox();
   void StartReady(absl::Time now);
+  // False while waiting requests must wait for credentials; ends those that waited for too long.
+  bool HaveCredentials(absl::Time now);
+  // Repeats requests with a 401 if there are newer credentials, or ends them.
+  void SettleRejected(absl::Time now);
+  void EndNotSent(PendingPtr pending, const absl::Status& why, absl::Time now);
   void StartOne(PendingPtr pending, absl::Time now);
   // True if a request ended.
   bool TakeResults();
   void Finish(Transfer* transfer, CURLcode code);
   // Whether `pending` was queued again.
-  bool RetryAnswer(PendingPtr& pending, const Transfer& transfer, absl::Time now);
+  bool RetryAnswer(PendingPtr& pending, const Transfer& transfer, ApiResponse& response,
+                   absl::Time now);
   bool RetryError(PendingPtr& pending, CURLcode code, absl::Time now);
   // Gives up the connection if a request on it should have ended. True if so.
   bool ResetExpired();
@@ -110,6 +122,8 @@ class CurlApiClient : public ApiClient {
   std::deque<PendingPtr> limited_;
   std::deque<PendingPtr> unlimited_;
   std::multimap<absl::Time, PendingPtr> delayed_;
+  std::vector<PendingPtr> rejected_;      // wait for newer credentials
+  bool waiting_for_credentials_ = false;  // all of limited_ and unlimited_
   std::vector<std::unique_ptr<Transfer>> in_flight_;
   std::vector<std::unique_ptr<Transfer>> idle_;
   absl::Time last_received_ = absl::InfinitePast();

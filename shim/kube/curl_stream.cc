@@ -77,6 +77,18 @@ absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const Canc
   }
 }
 
+// As Get, but waits at most until `deadline` for credentials that are being fetched.
+absl::StatusOr<CredentialsPtr> AwaitCredentials(CredentialSource& source, absl::Time deadline,
+                                                const CancelToken& cancel) {
+  for (;;) {
+    const bool refreshing = source.Refreshing();
+    const absl::Time now = absl::Now();
+    auto credentials = source.Get(now);
+    if (credentials.ok() || !refreshing || now >= deadline) return credentials;
+    if (cancel.WaitFor(kCredentialPause)) return absl::CancelledError("the watch was cancelled");
+  }
+}
+
 }  // namespace
 
 absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachability* reachability,
@@ -85,11 +97,12 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachabil
     return absl::InvalidArgumentError("a stream is a GET without a body");
   }
   const absl::Time now = absl::Now();
-  auto credentials = source.Get(now);
+  auto credentials = AwaitCredentials(source, now + request.timeout, cancel);
   const auto not_sent = [&](const absl::Status& why) {
     if (reachability != nullptr) reachability->OnFailure(why.message(), now);
     return WithDelivery(why, Delivery::kNotSent);
   };
+  if (absl::IsCancelled(credentials.status())) return credentials.status();
   if (!credentials.ok()) return not_sent(credentials.status());
 
   CurlEasy easy(curl_easy_init());

@@ -4,15 +4,22 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "shim/clock.h"
+#include "shim/steady_condition.h"
 
 extern char** environ;
 
@@ -56,15 +63,26 @@ absl::StatusOr<pid_t> Spawn(const std::string& command, const std::vector<std::s
   return pid;
 }
 
+// Waits until `fd` (-1: none) is readable; false after `wait`. CANCELLED if `cancel_fd` becomes
+// readable.
+absl::StatusOr<bool> Poll(int fd, int cancel_fd, absl::Duration wait) {
+  pollfd waiting[] = {{fd, POLLIN, 0}, {cancel_fd, POLLIN, 0}};
+  // Rounded up, so that the last millisecond is not a busy loop.
+  const int ready = poll(waiting, 2, static_cast<int>(absl::ToInt64Milliseconds(wait)) + 1);
+  if (ready < 0 && errno != EINTR) return absl::InternalError(std::strerror(errno));
+  if (waiting[1].revents != 0) return absl::CancelledError("this process is ending");
+  return ready > 0 && waiting[0].revents != 0;
+}
+
 // Reads until end of file.
-absl::Status ReadAll(int fd, absl::Time deadline, std::string* output) {
+absl::Status ReadAll(int fd, int cancel_fd, absl::Time deadline, std::string* output) {
   for (;;) {
-    const int64_t left_ms = absl::ToInt64Milliseconds(deadline - absl::Now());
-    if (left_ms <= 0) return absl::DeadlineExceededError("the program did not end in time");
-    pollfd waiting = {fd, POLLIN, 0};
-    const int ready = poll(&waiting, 1, static_cast<int>(left_ms));
-    if (ready < 0 && errno != EINTR) return absl::InternalError(std::strerror(errno));
-    if (ready <= 0) continue;
+    const absl::Duration left = deadline - SteadyNow();
+    if (left <= absl::ZeroDuration())
+      return absl::DeadlineExceededError("the program did not end in time");
+    const absl::StatusOr<bool> ready = Poll(fd, cancel_fd, left);
+    if (!ready.ok()) return ready.status();
+    if (!*ready) continue;
     char buffer[4096];
     const ssize_t got = read(fd, buffer, sizeof(buffer));
     if (got == 0) return absl::OkStatus();
@@ -78,17 +96,17 @@ absl::Status ReadAll(int fd, absl::Time deadline, std::string* output) {
 }
 
 // Waits until `deadline` for the exit of a program that has closed its output.
-absl::StatusOr<int> WaitForExit(pid_t pid, absl::Time deadline) {
+absl::StatusOr<int> WaitForExit(pid_t pid, int cancel_fd, absl::Time deadline) {
   absl::Duration pause = absl::Milliseconds(1);
   for (;;) {
     int status = 0;
     const pid_t ended = waitpid(pid, &status, WNOHANG);
     if (ended == pid) return status;
     if (ended < 0 && errno != EINTR) return absl::InternalError(std::strerror(errno));
-    if (absl::Now() >= deadline) {
+    if (SteadyNow() >= deadline)
       return absl::DeadlineExceededError("the program did not end in time");
-    }
-    absl::SleepFor(pause);
+    const absl::StatusOr<bool> waited = Poll(-1, cancel_fd, pause);
+    if (!waited.ok()) return waited.status();
     pause = std::min(pause * 2, absl::Milliseconds(50));
   }
 }
@@ -98,30 +116,119 @@ std::string Text(const nlohmann::json& object, const char* name) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : std::string();
 }
 
+// What a run of the plugin returned.
+struct Fetched {
+  CredentialsPtr credentials;
+  absl::Duration life = absl::InfiniteDuration();  // from the end of the run
+};
+
+absl::StatusOr<Fetched> ReadAnswer(const std::string& output, const std::string& api_version) {
+  auto answer = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object()) return absl::InvalidArgumentError("the output is not a JSON object");
+  if (Text(answer, "kind") != "ExecCredential" || Text(answer, "apiVersion") != api_version) {
+    return absl::InvalidArgumentError(absl::StrCat("the output is ", Text(answer, "apiVersion"),
+                                                   " ", Text(answer, "kind"), ", expected ",
+                                                   api_version, " ExecCredential"));
+  }
+  const nlohmann::json status = answer.value("status", nlohmann::json());
+  if (!status.is_object()) return absl::InvalidArgumentError("the output has no status");
+  Credentials fresh;
+  fresh.bearer_token = Text(status, "token");
+  fresh.client_certificate_pem = Text(status, "clientCertificateData");
+  fresh.client_key_pem = Text(status, "clientKeyData");
+  if (fresh.client_certificate_pem.empty() != fresh.client_key_pem.empty()) {
+    return absl::InvalidArgumentError("status has only one of certificate and key");
+  }
+  if (fresh.bearer_token.empty() && fresh.client_key_pem.empty()) {
+    return absl::InvalidArgumentError("status has neither a token nor a certificate and key");
+  }
+  Fetched fetched;
+  const std::string timestamp = Text(status, "expirationTimestamp");
+  std::string error;
+  absl::Time expires;
+  if (!timestamp.empty()) {
+    if (!absl::ParseTime(absl::RFC3339_full, timestamp, &expires, &error))
+      return absl::InvalidArgumentError(absl::StrCat("status.expirationTimestamp: ", error));
+    fetched.life = expires - absl::Now();  // a wall time of the plugin's machine, which is this one
+  }
+  fetched.credentials = std::make_shared<const Credentials>(std::move(fresh));
+  return fetched;
+}
+
 class ExecCredentials : public CredentialSource {
  public:
-  explicit ExecCredentials(ExecCredentialOptions options) : options_(std::move(options)) {}
+  explicit ExecCredentials(ExecCredentialOptions options)
+      : options_(std::move(options)), cancel_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
-  absl::StatusOr<CredentialsPtr> Get(absl::Time now) override {
-    absl::MutexLock lock(&mutex_);
-    const bool wanted = current_ == nullptr || rejected_ || now >= expires_;
-    if (wanted && (current_ == nullptr || now >= not_before_)) {
-      absl::Status refreshed = Refresh();
-      if (!refreshed.ok()) {
-        not_before_ = now + options_.retry_period;
-        if (current_ == nullptr) return refreshed;
-      }
+  ~ExecCredentials() override {
+    {
+      absl::MutexLock lock(&mutex_);
+      stopping_ = true;
     }
-    return current_;
+    changed_.Notify();
+    const uint64_t one = 1;
+    [[maybe_unused]] ssize_t written = write(cancel_fd_, &one, sizeof(one));
+    if (thread_.joinable()) thread_.join();
+    close(cancel_fd_);
   }
 
-  void Rejected(const CredentialsPtr& used, absl::Time now) override {
+  absl::StatusOr<CredentialsPtr> Get(absl::Time) override {
     absl::MutexLock lock(&mutex_);
-    if (used == current_) rejected_ = true;
+    if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
+    const absl::Time now = SteadyNow();
+    if (now < usable_until_) return current_;
+    if (!failure_.ok() && !Wanted(now)) return failure_;
+    const absl::Duration elapsed =
+        running_ ? absl::Trunc(now - run_began_, absl::Seconds(1)) : absl::ZeroDuration();
+    return Explain(absl::UnavailableError(
+        absl::StrCat("no answer for ", absl::FormatDuration(elapsed),
+                     current_ == nullptr ? "" : ", and its last credentials have expired")));
+  }
+
+  void Rejected(const CredentialsPtr& used, absl::Time) override {
+    absl::MutexLock lock(&mutex_);
+    if (used != current_) return;
+    rejected_ = true;
+    changed_.Notify();
+  }
+
+  bool Refreshing() override {
+    absl::MutexLock lock(&mutex_);
+    return Wanted(SteadyNow());
   }
 
  private:
-  absl::Status Refresh() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+  absl::Time NextRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return std::max(rejected_ ? absl::InfinitePast() : refresh_at_, not_before_);
+  }
+  // Whether a run has begun or is about to.
+  bool Wanted(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return running_ || now >= NextRun();
+  }
+
+  void Run() {
+    absl::MutexLock lock(&mutex_);
+    while (!stopping_) {
+      const absl::Time now = SteadyNow();
+      if (now < NextRun()) {
+        const absl::Time until = NextRun();
+        changed_.AwaitFor(mutex_, until - now,
+                          [this, until]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                            return stopping_ || NextRun() < until;
+                          });
+        continue;
+      }
+      running_ = true;
+      run_began_ = now;
+      mutex_.Unlock();
+      const absl::StatusOr<Fetched> fetched = Fetch();
+      mutex_.Lock();
+      running_ = false;
+      Take(fetched);
+    }
+  }
+
+  absl::StatusOr<Fetched> Fetch() const {
     nlohmann::json info = {{"apiVersion", options_.api_version},
                            {"kind", "ExecCredential"},
                            {"spec", {{"interactive", false}}}};
@@ -133,11 +240,32 @@ class ExecCredentials : public CredentialSource {
     for (char** entry = environ; *entry != nullptr; ++entry) env.emplace_back(*entry);
     for (const auto& [name, value] : options_.env) env.push_back(absl::StrCat(name, "=", value));
     env.push_back(absl::StrCat("KUBERNETES_EXEC_INFO=", info.dump()));
-    auto output = RunProgram(options_.command, options_.args, env, options_.timeout);
+    auto output = RunProgram(options_.command, options_.args, env, options_.timeout, cancel_fd_);
     if (!output.ok()) return Explain(output.status());
-    absl::Status taken = Take(*output);
-    return taken.ok() ? taken : Explain(taken);
+    auto fetched = ReadAnswer(*output, options_.api_version);
+    if (!fetched.ok()) return Explain(fetched.status());
+    return fetched;
   }
+
+  void Take(const absl::StatusOr<Fetched>& fetched) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const absl::Time now = SteadyNow();
+    if (!fetched.ok()) {
+      failure_ = fetched.status();
+      not_before_ = now + (now < usable_until_ ? options_.retry_period : ShortPause());
+      return;
+    }
+    const absl::Duration life = std::max(fetched->life, options_.retry_period);
+    failure_ = absl::OkStatus();
+    rejected_ = false;
+    current_ = fetched->credentials;
+    usable_until_ = now + life;
+    // Not more often than this, for plugins that return the same credentials until they expire.
+    refresh_at_ =
+        std::max(now + kRefreshAfter * life, std::min(now + options_.retry_period, usable_until_));
+    not_before_ = now + ShortPause();
+  }
+
+  absl::Duration ShortPause() const { return std::min(options_.retry_period, absl::Seconds(1)); }
 
   absl::Status Explain(const absl::Status& status) const {
     std::string message =
@@ -148,57 +276,34 @@ class ExecCredentials : public CredentialSource {
     return absl::Status(status.code(), message);
   }
 
-  absl::Status Take(const std::string& output) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    auto answer = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
-    if (!answer.is_object()) return absl::InvalidArgumentError("the output is not a JSON object");
-    if (Text(answer, "kind") != "ExecCredential" ||
-        Text(answer, "apiVersion") != options_.api_version) {
-      return absl::InvalidArgumentError(absl::StrCat("the output is ", Text(answer, "apiVersion"),
-                                                     " ", Text(answer, "kind"), ", expected ",
-                                                     options_.api_version, " ExecCredential"));
-    }
-    const nlohmann::json status = answer.value("status", nlohmann::json());
-    if (!status.is_object()) return absl::InvalidArgumentError("the output has no status");
-    Credentials fresh;
-    fresh.bearer_token = Text(status, "token");
-    fresh.client_certificate_pem = Text(status, "clientCertificateData");
-    fresh.client_key_pem = Text(status, "clientKeyData");
-    if (fresh.client_certificate_pem.empty() != fresh.client_key_pem.empty()) {
-      return absl::InvalidArgumentError("status has only one of certificate and key");
-    }
-    if (fresh.bearer_token.empty() && fresh.client_key_pem.empty()) {
-      return absl::InvalidArgumentError("status has neither a token nor a certificate and key");
-    }
-    absl::Time expires = absl::InfiniteFuture();
-    const std::string timestamp = Text(status, "expirationTimestamp");
-    std::string error;
-    if (!timestamp.empty() && !absl::ParseTime(absl::RFC3339_full, timestamp, &expires, &error)) {
-      return absl::InvalidArgumentError(absl::StrCat("status.expirationTimestamp: ", error));
-    }
-    expires_ = expires;
-    rejected_ = false;
-    not_before_ = absl::InfinitePast();
-    current_ = std::make_shared<const Credentials>(std::move(fresh));
-    return absl::OkStatus();
-  }
+  static constexpr double kRefreshAfter = 0.8;  // of the credentials' life
 
   const ExecCredentialOptions options_;
+  const int cancel_fd_;
   absl::Mutex mutex_;
+  SteadyCondition changed_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   CredentialsPtr current_ ABSL_GUARDED_BY(mutex_);
-  absl::Time expires_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();
+  // On the clock of SteadyNow.
+  absl::Time usable_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time refresh_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   absl::Time not_before_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::Time run_began_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool rejected_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mutex_);  // of the last run
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 absl::StatusOr<std::string> RunProgram(const std::string& command,
                                        const std::vector<std::string>& args,
-                                       const std::vector<std::string>& env,
-                                       absl::Duration timeout) {
+                                       const std::vector<std::string>& env, absl::Duration timeout,
+                                       int cancel_fd) {
   int pipe_fds[2];
   if (pipe2(pipe_fds, O_CLOEXEC) != 0) return absl::InternalError(std::strerror(errno));
-  const absl::Time deadline = absl::Now() + timeout;
+  const absl::Time deadline = SteadyNow() + timeout;
   auto pid = Spawn(command, args, env, pipe_fds[1]);
   close(pipe_fds[1]);
   if (!pid.ok()) {
@@ -206,9 +311,10 @@ absl::StatusOr<std::string> RunProgram(const std::string& command,
     return pid.status();
   }
   std::string output;
-  absl::Status read = ReadAll(pipe_fds[0], deadline, &output);
+  absl::Status read = ReadAll(pipe_fds[0], cancel_fd, deadline, &output);
   close(pipe_fds[0]);
-  absl::StatusOr<int> exit = read.ok() ? WaitForExit(*pid, deadline) : absl::StatusOr<int>(read);
+  absl::StatusOr<int> exit =
+      read.ok() ? WaitForExit(*pid, cancel_fd, deadline) : absl::StatusOr<int>(read);
   if (!exit.ok()) {
     // Kill the process group, so that children of the program end too.
     kill(-*pid, SIGKILL);

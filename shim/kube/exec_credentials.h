@@ -25,23 +25,29 @@ struct ExecCredentialOptions {
   std::string install_hint;
   // client-go has no timeout and hangs with the plugin.
   absl::Duration timeout = absl::Seconds(30);
-  // How long the old credentials are used after a failure before the next run.
+  // How long the old credentials are used after a failure before the next run. Without usable
+  // credentials the next run is after a second at the latest.
   absl::Duration retry_period = absl::Seconds(10);
 };
 
-// Runs the plugin without credentials, after their expiry and after a 401; never through a shell,
-// without our file descriptors, and at most for `timeout`. A failed refresh keeps the old
-// credentials.
+// Runs the plugin at the first Get, after four fifths of the credentials' life, and after a 401;
+// one run at a time, never through a shell, without our file descriptors, and at most for
+// `timeout`. Meanwhile, and after a failed run, the old credentials are used until they expire.
+// Their expiry is converted to the steady clock when they arrive. Credentials that look expired on
+// arrival, because a clock is wrong, are used for `retry_period`: the API server decides.
 //
-// Threading: thread-safe; Get blocks while the plugin runs.
-// Errors: the plugin cannot be started, fails, or prints anything but an ExecCredential of the same
-// version.
+// Threading: thread-safe. The plugin runs in the background: Get never waits for it.
+// Lifetime: the destructor kills a plugin that runs.
+// Errors: the plugin cannot be started, fails, has not answered yet, or prints anything but an
+// ExecCredential of the same version. All messages name it.
 std::shared_ptr<CredentialSource> MakeExecCredentials(ExecCredentialOptions options);
 
-// Returns a program's standard output. `env` is the whole environment.
+// Returns a program's standard output. `env` is the whole environment. Kills the program at the
+// timeout, and when `cancel_fd` becomes readable (-1: never).
 absl::StatusOr<std::string> RunProgram(const std::string& command,
                                        const std::vector<std::string>& args,
-                                       const std::vector<std::string>& env, absl::Duration timeout);
+                                       const std::vector<std::string>& env, absl::Duration timeout,
+                                       int cancel_fd = -1);
 
 }  // namespace outboard::kube
 

@@ -2,7 +2,6 @@
 
 #include <sys/stat.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +12,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "shim/kube/exec_credentials.h"
+#include "shim/clock.h"
 
 namespace outboard::kube {
 namespace {
@@ -54,13 +53,6 @@ class KubeconfigTest : public ::testing::Test {
     const std::string path = Write("plugin.sh", "#!/bin/sh\n" + body);
     chmod(path.c_str(), 0700);
     return path;
-  }
-
-  ExecCredentialOptions Exec(const std::string& body) {
-    ExecCredentialOptions options;
-    options.command = Script(body);
-    options.api_version = "client.authentication.k8s.io/v1";
-    return options;
   }
 
   std::string directory_;
@@ -170,76 +162,28 @@ TEST_F(KubeconfigTest, InsecureOnlyWhereAllowed) {
   EXPECT_TRUE(config->insecure_skip_tls_verify);
 }
 
-TEST_F(KubeconfigTest, ExecPluginGetsItsEnvironmentAndIsCachedUntilExpiry) {
+TEST_F(KubeconfigTest, ExecPluginGetsItsEnvironment) {
   Script(
-      "cd $(dirname $0)\necho run >> runs\n"
+      "cd $(dirname $0)\n"
+      "echo \"$KUBERNETES_EXEC_INFO\" > info\n"
       "echo '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\","
-      "\"status\":{\"token\":\"'$1-$WORD'\",\"expirationTimestamp\":\"2030-01-01T00:00:00Z\"}}'\n"
-      "echo \"$KUBERNETES_EXEC_INFO\" > info\n");
+      "\"status\":{\"token\":\"'$1-$WORD'\"}}'\n");
   auto config = LoadKubeconfig(
       File(kServer,
            "exec: {command: ./plugin.sh, args: [first], env: [{name: WORD, value: w}], "
            "provideClusterInfo: true, interactiveMode: IfAvailable, "
            "apiVersion: client.authentication.k8s.io/v1}"));
   ASSERT_TRUE(config.ok()) << config.status();
-  absl::Time before;
-  ASSERT_TRUE(absl::ParseTime(absl::RFC3339_full, "2029-12-31T23:00:00Z", &before, nullptr));
-  auto runs = [this] {
-    std::ifstream in(directory_ + "/runs");
-    return std::count(std::istreambuf_iterator<char>(in), {}, '\n');
-  };
-  for (int i = 0; i < 3; ++i) {
-    auto credentials = config->credentials->Get(before);
-    ASSERT_TRUE(credentials.ok()) << credentials.status();
-    EXPECT_EQ((*credentials)->bearer_token, "first-w");
+  CredentialSource& source = *config->credentials;
+  while (!source.Get(SteadyNow()).ok()) {
+    ASSERT_TRUE(source.Refreshing()) << source.Get(SteadyNow()).status();
+    absl::SleepFor(absl::Milliseconds(5));  // poll interval
   }
-  EXPECT_EQ(runs(), 1);
-  ASSERT_TRUE(config->credentials->Get(before + absl::Hours(2)).ok());
-  EXPECT_EQ(runs(), 2);
+  EXPECT_EQ((*source.Get(SteadyNow()))->bearer_token, "first-w");
   std::ifstream info(directory_ + "/info");
   const std::string text(std::istreambuf_iterator<char>(info), {});
   EXPECT_THAT(text, HasSubstr("\"kind\":\"ExecCredential\""));
   EXPECT_THAT(text, HasSubstr("\"server\":\"https://h:6443\""));
-}
-
-TEST_F(KubeconfigTest, ExecPluginRunsAgainAfter401AndKeepsTheOldOnFailure) {
-  auto source = MakeExecCredentials(Exec(absl::StrCat(
-      "[ -e ", directory_, "/fail ] && exit 3\n",
-      "echo '{\"apiVersion\":\"client.authentication.k8s.io/v1\",\"kind\":\"ExecCredential\","
-      "\"status\":{\"token\":\"t\"}}'\n")));
-  const absl::Time now = absl::Now();
-  auto first = source->Get(now);
-  ASSERT_TRUE(first.ok()) << first.status();
-  Write("fail", "");
-  source->Rejected(*first, now);
-  auto kept = source->Get(now);
-  ASSERT_TRUE(kept.ok());
-  EXPECT_EQ(*kept, *first);
-  std::filesystem::remove(directory_ + "/fail");
-  // After a failure the plugin runs again only after the retry period.
-  EXPECT_EQ(*source->Get(now + absl::Seconds(1)), *first);
-  EXPECT_NE(*source->Get(now + absl::Seconds(11)), *first);
-}
-
-TEST_F(KubeconfigTest, ExecPluginsThatMisbehave) {
-  const absl::Time now = absl::Now();
-  auto error = [&](ExecCredentialOptions options) {
-    auto credentials = MakeExecCredentials(std::move(options))->Get(now);
-    return credentials.ok() ? std::string() : std::string(credentials.status().message());
-  };
-  EXPECT_THAT(error(Exec("exit 7\n")), HasSubstr("exit code 7"));
-  EXPECT_THAT(error(Exec("echo garbage\n")), HasSubstr("not a JSON object"));
-  EXPECT_THAT(error(Exec("echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"v1\"}'\n")),
-              HasSubstr("expected client.authentication.k8s.io/v1 ExecCredential"));
-  ExecCredentialOptions hanging = Exec("sleep 60\n");
-  hanging.timeout = absl::Milliseconds(200);
-  const absl::Time begin = absl::Now();
-  EXPECT_THAT(error(hanging), HasSubstr("did not end in time"));
-  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
-  ExecCredentialOptions missing = Exec("");
-  missing.command = directory_ + "/absent";
-  missing.install_hint = "install it";
-  EXPECT_THAT(error(missing), HasSubstr("install it"));
 }
 
 TEST_F(KubeconfigTest, InCluster) {
