@@ -11,7 +11,7 @@
 
 namespace outboard::shim {
 
-// Times are of a clock that ignores changes of the wall clock (leader::BootTimeNow).
+// Times are of a clock that ignores changes of the wall clock (BootTimeNow).
 //
 // Threading: Beat on the scheduling thread, Check on any.
 class Heartbeat {

@@ -217,7 +217,7 @@ absl::Status ShimProcess::CheckSynced() const {
 }
 
 absl::Status ShimProcess::CheckHeartbeat() const {
-  return heartbeat_.Check(kHungThread, leader::BootTimeNow());
+  return heartbeat_.Check(kHungThread, SteadyNow());
 }
 
 absl::Status ShimProcess::CheckHosts() const {
@@ -382,7 +382,7 @@ absl::Status ShimProcess::Start() {
 }
 
 void ShimProcess::RunOnce(absl::Time now) {
-  heartbeat_.Beat(leader::BootTimeNow());
+  heartbeat_.Beat(SteadyNow());
   task_queue_.Run(now);
   if (!caches_synced_ && Synced()) {
     caches_synced_ = true;

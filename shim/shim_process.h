@@ -19,6 +19,7 @@
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
 #include "shim/bind/pod_evictor.h"
+#include "shim/clock.h"
 #include "shim/diagnostics/attempt_log.h"
 #include "shim/extender/endpoint.h"
 #include "shim/extender/extender_handler.h"
@@ -165,7 +166,7 @@ class ShimProcess final : public Shim {
   const kube::ClientConfig client_config_;
   const std::string hostname_ = Hostname();
   const std::string session_id_ = RandomId();
-  Heartbeat heartbeat_{leader::BootTimeNow()};
+  Heartbeat heartbeat_{SteadyNow()};
   // In dependency order: each member uses earlier ones.
   metrics::Metrics metrics_;
   hosts::HostLoop loop_;
