@@ -9,7 +9,7 @@ trap 'rm -rf "$dir"' EXIT
 # Everything is built.
 awk '/^```sh$/ && mark == "<!-- tested by: component -->" { inside = 1; next }
   /^```$/ { inside = 0 }
-  inside && $0 != "./dev build" { print }
+  inside && $0 != "./dev run" { print }
   NF { mark = $0 }' docs/first-plugin.md |
   sed "s#^export PATH=\"\$PWD/build/release/bin:#export PATH=\"$bin:#" >"$dir/commands.sh"
 bash -euo pipefail "$dir/commands.sh" >"$dir/out" 2>"$dir/err" </dev/null || {

@@ -30,9 +30,14 @@ def status(name: str, verdict: api.Reject) -> Any:
     return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[cut(str(verdict.reason)) or verdict.code])
 
 
+def raised(name: str, error: BaseException) -> str:
+    """For the pod's events, which name no plugin otherwise."""
+    return cut(f"plugin {name} raised {type(error).__name__}: {error}")
+
+
 def failure(name: str, error: BaseException) -> Any:
     log.error("plugin %s failed", name, exc_info=error)
-    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[cut(f"{type(error).__name__}: {error}")])
+    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[raised(name, error)])
 
 
 def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
@@ -186,7 +191,7 @@ def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
     for node in nodes:
         said, only_without, failed = evaluate(plugins, pod, [node])
         if failed is not None:
-            answer.add((failed.plugin, api.Reject(f"{type(failed.error).__name__}: {failed.error}")))
+            answer.add((failed.plugin, api.Reject(raised(failed.plugin, failed.error))))
         else:
             answer.add(said[0], bool(only_without))
     return answer.finish()

@@ -144,7 +144,7 @@ class AnswersTest(unittest.TestCase):
         plugin = Scripted({"n0": ValueError("broken"), "n1": Unschedulable("no")})
         response = answers.evaluate_each([("A", plugin)], None, nodes(3))
         self.assertFalse(response.HasField("error"))
-        self.assertEqual(unpack(response), [("A", "ValueError: broken"), ("A", "no"), None])
+        self.assertEqual(unpack(response), [("A", "plugin A raised ValueError: broken"), ("A", "no"), None])
 
     def test_scores_are_checked(self):
         class Scores(Plugin):
