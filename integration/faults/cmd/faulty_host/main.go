@@ -27,7 +27,8 @@ import (
 var (
 	listen  = flag.String("listen", "", "unix:PATH")
 	program = flag.String("host", "outboard-host", "the real host's program")
-	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), or flood (pushes without end once it has the cluster)")
+	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), or lying-reserve")
+	lie     = flag.String("lie", "", "with lying-reserve: a file with the ReserveResponse that replaces each answer that has effects, while it exists")
 )
 
 // frame is a message that is forwarded unchanged.
@@ -162,6 +163,10 @@ func spoil(method string, message frame) (frame, error) {
 		// A different build.
 		message = protowire.AppendTag(message, buildDigest, protowire.BytesType)
 		return protowire.AppendString(message, *fault), nil
+	case *fault == "lying-reserve" && strings.HasSuffix(method, "/Reserve") && len(message) > 0:
+		if text, err := os.ReadFile(*lie); err == nil {
+			return text, nil
+		}
 	case strings.HasSuffix(method, "/Cycle"):
 		count := cycles.Add(1)
 		if *fault == "one-percent" && count > 100 && count%100 == 0 {
