@@ -73,6 +73,8 @@ MetricsObserver::MetricsObserver(metrics::Metrics* metrics, const config::Worklo
       attempts_without_type_(CountersOf("none")),
       attempts_of_other_types_(CountersOf("other")) {
   SetLabels(labels);
+  // Alerts need the families before the first sample.
+  for (const char* limit : {"attempt", "minute"}) metrics_->preemptions_limited.With({limit});
 }
 
 void MetricsObserver::SetLabels(const config::WorkloadLabels& labels) {
@@ -142,6 +144,14 @@ void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string
                                    const std::vector<kube::PodPtr>& victims, size_t to_evict) {
   // As in kube-scheduler: preemptions whose victims are all terminating already are not counted.
   if (to_evict > 0) metrics_->preemption_victims.Observe(static_cast<double>(victims.size()));
+}
+
+void MetricsObserver::OnBudgetViolations(size_t evictions) {
+  metrics_->budget_violations.Increment(static_cast<double>(evictions));
+}
+
+void MetricsObserver::OnPreemptionLimited(const kube::PodObject& pod, absl::string_view limit) {
+  metrics_->preemptions_limited.With({limit}).Increment();
 }
 
 void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,

@@ -30,6 +30,8 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
                     const std::string& message, absl::Duration since_attempt_began) override;
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
+  void OnBudgetViolations(size_t evictions) override;
+  void OnPreemptionLimited(const kube::PodObject& pod, absl::string_view limit) override;
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override;
   void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,

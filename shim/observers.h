@@ -36,6 +36,12 @@ class Observers final : public scheduler::Observer {
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override {
     for (auto* o : observers_) o->OnPreemption(pod, node_name, victims, to_evict);
   }
+  void OnBudgetViolations(size_t evictions) override {
+    for (auto* o : observers_) o->OnBudgetViolations(evictions);
+  }
+  void OnPreemptionLimited(const kube::PodObject& pod, absl::string_view limit) override {
+    for (auto* o : observers_) o->OnPreemptionLimited(pod, limit);
+  }
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override {
     for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);

@@ -33,6 +33,8 @@ scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   options.reserve_deadline = config.shim.deadlines.reserve;
   options.permit_deadline = config.shim.deadlines.permit;
   options.queue_deadline = config.shim.deadlines.queue;
+  options.max_evictions_per_attempt = static_cast<size_t>(config.shim.preemption.per_attempt);
+  options.max_evictions_per_minute = static_cast<size_t>(config.shim.preemption.per_minute);
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
 }

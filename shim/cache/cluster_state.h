@@ -100,6 +100,8 @@ class ClusterState : private ChangeEncoder {
   // Other objects. FindObject: null for an unknown object.
   size_t object_count() const { return objects_.size(); }
   kube::ClusterObjectPtr FindObject(const v1alpha1::ClusterObject& named) const;
+  void ForEachDisruptionBudget(
+      absl::FunctionRef<void(const kube::ClusterObjectPtr& budget)> visit) const;
   const DeviceClassResources& device_class_resources() const { return device_class_resources_; }
 
   // Pods.
@@ -204,9 +206,12 @@ class ClusterState : private ChangeEncoder {
   void NoteReportedVersion(const kube::ClusterObject& object);
   ObjectOutcome Upsert(kube::ClusterObjectPtr object);
   void CountDeviceClass(const v1alpha1::ClusterObject& object, int by);
+  // The object with this key was added or removed.
+  void NoteKind(const std::string& key, const v1alpha1::ClusterObject& object, bool is_added);
 
   absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
   DeviceClassResources device_class_resources_;
+  absl::flat_hash_set<std::string> disruption_budgets_;  // keys
   // Keys of objects that the shim wrote, by time; also those that the informer reported since.
   std::deque<std::pair<absl::Time, std::string>> written_;
   // By kind the latest object version that the informer reported.

@@ -80,7 +80,7 @@ ObjectOutcome ClusterState::Upsert(kube::ClusterObjectPtr object) {
     outcome.kind = ObjectOutcome::Kind::kAdded;
     record = std::make_unique<Object>();
     record->object = std::move(object);
-    CountDeviceClass(record->object->object, 1);
+    NoteKind(KeyOf(record->object->object), record->object->object, /*is_added=*/true);
     log_.Created(*record);
     return outcome;
   }
@@ -144,12 +144,28 @@ ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
     return outcome;
   outcome.kind = ObjectOutcome::Kind::kRemoved;
   std::unique_ptr<Object> record = std::move(it->second);
+  NoteKind(it->first, record->object->object, /*is_added=*/false);
   objects_.erase(it);
   outcome.old = std::move(record->object);
-  CountDeviceClass(outcome.old->object, -1);
   record->removed_name = kube::NameOnly(outcome.old->object);
   log_.Removed(std::move(record));
   return outcome;
+}
+
+void ClusterState::NoteKind(const std::string& key, const v1alpha1::ClusterObject& object,
+                            bool is_added) {
+  CountDeviceClass(object, is_added ? 1 : -1);
+  if (!object.has_pod_disruption_budget()) return;
+  if (is_added) {
+    disruption_budgets_.insert(key);
+  } else {
+    disruption_budgets_.erase(key);
+  }
+}
+
+void ClusterState::ForEachDisruptionBudget(
+    absl::FunctionRef<void(const kube::ClusterObjectPtr& budget)> visit) const {
+  for (const std::string& key : disruption_budgets_) visit(objects_.at(key)->object);
 }
 
 void ClusterState::CountDeviceClass(const v1alpha1::ClusterObject& object, int by) {

@@ -19,6 +19,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "shim/config/preemption_limits.h"
 #include "shim/config/workload_labels.h"
 
 namespace outboard::config {
@@ -100,9 +101,7 @@ struct SchedulerConfig {
 
 // Files for mutual TLS with a host.
 struct HostTls {
-  std::string ca_file;
-  std::string cert_file;
-  std::string key_file;
+  std::string ca_file, cert_file, key_file;
   std::string server_name;  // empty: the host part of the address
 };
 
@@ -201,6 +200,7 @@ struct ShimConfig {
   std::string serving_address = "127.0.0.1:10269";  // plain HTTP; empty: no server
   std::optional<SecureServing> secure_serving;
   Deadlines deadlines;
+  PreemptionLimits preemption;
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;
   std::optional<ExtenderConfig> extender;  // absent: no extender

@@ -327,6 +327,8 @@ TEST(ParseConfig, ShimErrors) {
       {"servingAddress: 127.0.0.1:1\nsecureServing: {address: '127.0.0.1:1'}\n",
        "f.yaml:4:1: secureServing: its address must differ from servingAddress"},
       {"servingAddress: \"\"\n", nullptr},
+      {"preemption: {maxEvictionsPerMinute: -1}\n",
+       "f.yaml:3:14: preemption.maxEvictionsPerMinute: must be from 0, for no limit, to 1000000"},
       {"deadlines: {cycle: 0s}\n",
        "f.yaml:3:13: deadlines.cycle: Invalid value: \"0\": must be from 1ms to 1m"},
       {"failurePolicies: [{plugin: A, point: filter, policy: UseLast}]\n",

@@ -186,6 +186,9 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Time(out, "reserve", shim.deadlines.reserve);
   Time(out, "permit", shim.deadlines.permit);
   Time(out, "queue", shim.deadlines.queue);
+  out << YAML::EndMap << YAML::Key << "preemption" << YAML::Value << YAML::BeginMap;
+  Field(out, "maxEvictionsPerAttempt", shim.preemption.per_attempt);
+  Field(out, "maxEvictionsPerMinute", shim.preemption.per_minute);
   out << YAML::EndMap << YAML::Key << "failurePolicies" << YAML::Value << YAML::BeginSeq;
   for (const FailurePolicyRule& rule : shim.failure_policies) {
     out << YAML::BeginMap;

@@ -220,6 +220,16 @@ void ReadExtender(MapReader& reader, ExtenderConfig* out) {
   reader.Bool("admitsBindings", &out->admits_bindings);
 }
 
+void ReadPreemptionLimits(MapReader& reader, PreemptionLimits* out) {
+  const std::pair<const char*, int32_t*> fields[] = {{"maxEvictionsPerAttempt", &out->per_attempt},
+                                                     {"maxEvictionsPerMinute", &out->per_minute}};
+  for (const auto& [key, value] : fields) {
+    reader.Int32(key, value);
+    if (*value < 0 || *value > 1000000)
+      reader.problems().Add(reader.where(key), "must be from 0, for no limit, to 1000000");
+  }
+}
+
 void ReadReplacement(MapReader& reader, Replacement* out) {
   const auto check = [&](const char* key, bool is_good, const std::string& range) {
     if (!is_good) reader.problems().Add(reader.where(key), absl::StrCat("must be ", range));
@@ -396,6 +406,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
                           "its address must differ from servingAddress");
   }
   reader.Map("deadlines", [&](MapReader& r) { ReadDeadlines(r, &out->deadlines); });
+  reader.Map("preemption", [&](MapReader& r) { ReadPreemptionLimits(r, &out->preemption); });
   std::set<std::pair<std::string, int>> seen;
   reader.MapList("failurePolicies", [&](MapReader& r) {
     FailurePolicyRule rule;

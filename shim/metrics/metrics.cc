@@ -128,6 +128,8 @@ Metrics::Metrics(absl::string_view version)
       snapshot_version(Single<Gauge>(*registry_, kSnapshotVersion)),
       parked_pods(Single<Gauge>(*registry_, kParkedPods)),
       guard_refusals(*registry_, kGuardRefusals),
+      preemptions_limited(*registry_, kPreemptionsLimited),
+      budget_violations(Single<Counter>(*registry_, kBudgetViolations)),
       binds_in_flight(Single<Gauge>(*registry_, kBindsInFlight)),
       binds(*registry_, kBinds),
       effects(*registry_, kEffects),

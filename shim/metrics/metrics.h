@@ -137,6 +137,8 @@ class Metrics {
   Gauge& snapshot_version;
   Gauge& parked_pods;
   Children<Counter> guard_refusals;
+  Children<Counter> preemptions_limited;
+  Counter& budget_violations;
   Gauge& binds_in_flight;
   Children<Counter> binds;
   Children<Counter> effects;

@@ -57,6 +57,7 @@ void TouchAll(Metrics& m) {
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});
   m.guard_refusals.With({"cpu"});
+  m.preemptions_limited.With({"minute"});
   m.binds.With({"bound"});
   m.status_patches.With({"written"});
   m.events.With({"written"});

@@ -36,6 +36,8 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kSnapshotVersion,
                                                                &kParkedPods,
                                                                &kGuardRefusals,
+                                                               &kPreemptionsLimited,
+                                                               &kBudgetViolations,
                                                                &kBindsInFlight,
                                                                &kBinds,
                                                                &kEffects,

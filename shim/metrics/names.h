@@ -89,6 +89,19 @@ inline constexpr MetricSpec kGuardRefusals{
     {},
     "Placements and binds that the shim refused because the node has no room for the pod, by what "
     "is short: pods, cpu, memory, ephemeral_storage, extended_resource, host_port, node_gone."};
+inline constexpr MetricSpec kPreemptionsLimited{
+    "outboard_preemptions_limited_total",
+    MetricType::kCounter,
+    {"limit"},
+    {},
+    "Preemptions that were put off because they would have evicted too many pods, by the limit of "
+    "the configuration: attempt, minute."};
+inline constexpr MetricSpec kBudgetViolations{
+    "outboard_preemption_budget_violations_total",
+    MetricType::kCounter,
+    {},
+    {},
+    "Evictions for preemptions that break a PodDisruptionBudget, by the shim's own count."};
 inline constexpr MetricSpec kBindsInFlight{"outboard_binds_in_flight",
                                            MetricType::kGauge,
                                            {},

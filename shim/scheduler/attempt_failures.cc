@@ -6,12 +6,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shim/framework/answer_check.h"
 #include "shim/scheduler/permit_waits.h"
 
 namespace outboard::scheduler {
 namespace {
 
 using queue::QueuedPod;
+
+constexpr size_t kMaxFailureBytes = 64 << 10;
 
 queue::SchedulingQueue::Rejectors RejectorsOf(const framework::Diagnosis& diagnosis) {
   queue::SchedulingQueue::Rejectors rejectors;
@@ -88,7 +91,9 @@ void AttemptFailures::FailHostUnavailable(std::unique_ptr<Attempt> attempt,
 }
 
 void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult result,
-                              const std::string& message, absl::Time now) {
+                              const std::string& text, absl::Time now) {
+  // It goes to the API server, and the reasons of hosts may be long together.
+  const std::string message = framework::CutText(text, kMaxFailureBytes);
   const std::string uid = attempt->pod->uid();
   const std::string profile = attempt->plan == nullptr ? "" : attempt->plan->algorithm.name;
   EndAttempt(*attempt);

@@ -50,7 +50,8 @@ class AttemptFailures {
   void EndAttempt(const Attempt& attempt);
 
  private:
-  void Requeue(std::unique_ptr<Attempt> attempt, AttemptResult result, const std::string& message,
+  // `text`: why, for people; cut if it is very long.
+  void Requeue(std::unique_ptr<Attempt> attempt, AttemptResult result, const std::string& text,
                absl::Time now);
   // Rejects another pod of the group, as long as it is in the queue.
   std::unique_ptr<Attempt> TakeForBatch(const std::string& uid, const framework::ProfilePlan& plan,

@@ -150,6 +150,10 @@ class Observer {
   // them are not leaving yet. Called before the end of its attempt.
   virtual void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                             const std::vector<kube::PodPtr>& victims, size_t to_evict) {}
+  // With OnPreemption: so many of its evictions break a PodDisruptionBudget.
+  virtual void OnBudgetViolations(size_t evictions) {}
+  // The preemption is put off; `limit` is attempt or minute (SchedulerOptions).
+  virtual void OnPreemptionLimited(const kube::PodObject& pod, absl::string_view limit) {}
   // A pod was bound: the number of attempts, and the time since the first one began.
   virtual void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                        absl::Duration since_first_attempt, bool was_flushed) {}

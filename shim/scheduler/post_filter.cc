@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/framework/answer_check.h"
+#include "shim/framework/pod_group.h"
 
 namespace outboard::scheduler {
 namespace {
@@ -212,7 +213,12 @@ absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
   const auto wrong = [](auto... parts) {
     return absl::InternalError(absl::StrCat("PostFilter ", parts...));
   };
+  if (preemptor.pod.preemption_policy() == v1alpha1::NEVER) {
+    return wrong("wants to evict pods for pod ", preemptor.key(),
+                 ", whose preemptionPolicy is Never");
+  }
   const cache::ClusterState& cluster = state_.cluster;
+  const std::string own_group = framework::DeclaredGroup(preemptor.pod);
   const kube::NodePtr& node = cluster.NodeAt(candidate.slot());
   if (node == nullptr) return wrong("names slot ", candidate.slot(), ", which has no node");
   std::set<std::string> nodes = {node->key()};
@@ -227,7 +233,12 @@ absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
       return wrong("names a node for pod ", nomination.pod_uid(),
                    ", which is not waiting for a node");
     }
+    // Otherwise its victims could be on any nodes.
+    if (own_group.empty() || framework::DeclaredGroup(pod->pod) != own_group)
+      return wrong("names a node for pod ", pod->key(), ", which is not of the pod's group");
   }
+  // Companions leave because their groups cannot run without the victims.
+  std::set<std::string> groups;
   for (const auto* uids : {&candidate.victim_uids(), &candidate.companion_uids()}) {
     const bool elsewhere = uids == &candidate.companion_uids();
     for (const std::string& uid : *uids) {
@@ -243,6 +254,10 @@ absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
         return wrong("wants to evict pod ", victim->key(), " of priority ", victim->pod.priority(),
                      " for one of priority ", preemptor.pod.priority());
       }
+      const std::string group = framework::DeclaredGroup(victim->pod);
+      if (elsewhere && !groups.contains(group))
+        return wrong("wants to evict pod ", victim->key(), ", which is of no victim's group");
+      if (!group.empty()) groups.insert(group);
     }
   }
   return absl::OkStatus();

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "shim/framework/disruption_budgets.h"
 #include "shim/scheduler/attempt_failures.h"
 #include "shim/scheduler/binding_cycle.h"
 #include "shim/scheduler/permit_waits.h"
@@ -119,6 +121,31 @@ PreemptionTracker::Victims PreemptionTracker::SortVictims(
   return victims;
 }
 
+std::optional<std::string> PreemptionTracker::FindLimit(
+    const kube::PodObject& preemptor, const v1alpha1::PreemptionCandidate& candidate,
+    absl::Time now) {
+  Preemption ignored;
+  const Victims victims = SortVictims(candidate, &ignored);
+  const size_t evictions = victims.all.size() - victims.leaving;
+  const SchedulerOptions& options = state_.options;
+  const size_t per_attempt = options.max_evictions_per_attempt;
+  if (per_attempt > 0 && evictions > per_attempt) {
+    state_.observer->OnPreemptionLimited(preemptor, "attempt");
+    return absl::StrCat("preemption: put off because it would evict ", evictions,
+                        " pods, more than preemption.maxEvictionsPerAttempt, ", per_attempt, ".");
+  }
+  const size_t per_minute = options.max_evictions_per_minute;
+  const size_t recent = recent_.Count(now);
+  // A preemption that evicts no pod needs no room in the minute.
+  if (per_minute > 0 && evictions > 0 && recent + evictions > per_minute) {
+    state_.observer->OnPreemptionLimited(preemptor, "minute");
+    return absl::StrCat("preemption: put off because it would evict ", evictions, " pods after ",
+                        recent, " in the last minute, more than preemption.maxEvictionsPerMinute, ",
+                        per_minute, ".");
+  }
+  return std::nullopt;
+}
+
 void PreemptionTracker::Preempt(std::unique_ptr<Attempt> attempt,
                                 const framework::Diagnosis& diagnosis,
                                 const v1alpha1::PreemptionCandidate& candidate, absl::Time now) {
@@ -137,6 +164,9 @@ void PreemptionTracker::Preempt(std::unique_ptr<Attempt> attempt,
           << ", node " << preemption.node_name << ", " << victims.all.size() << " victims";
   state_.observer->OnPreemption(*attempt->pod, preemption.node_name, victims.all,
                                 victims.all.size() - victims.leaving);
+  recent_.Add(victims.all.size() - victims.leaving, now);
+  state_.observer->OnBudgetViolations(
+      framework::CountBudgetViolations(preemption.victims, state_.cluster));
 
   const uint64_t id = attempt->id;
   const Preemption order = preemption;

@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "shim/framework/eviction_limits.h"
 #include "shim/framework/fit_error.h"
 #include "shim/kube/objects.h"
 #include "shim/scheduler/attempt.h"
@@ -97,6 +98,10 @@ class PreemptionTracker final : public EvictionOutcomeHandler {
                     BindingCycle* binding)
       : state_(*state), failures_(*failures), waits_(*waits), binding_(*binding) {}
 
+  // Why the candidate's evictions would be too many now, for people; nullopt: they are not.
+  std::optional<std::string> FindLimit(const kube::PodObject& preemptor,
+                                       const v1alpha1::PreemptionCandidate& candidate,
+                                       absl::Time now);
   // Requeues the attempt's pod with a nominated node, and lets the victims leave: those at Permit
   // or PreBind lose their places, the others are evicted.
   void Preempt(std::unique_ptr<Attempt> attempt, const framework::Diagnosis& diagnosis,
@@ -133,6 +138,7 @@ class PreemptionTracker final : public EvictionOutcomeHandler {
   PermitWaits& waits_;
   BindingCycle& binding_;
   Preemptions preemptions_;
+  framework::RecentEvictions recent_;
 };
 
 }  // namespace outboard::scheduler

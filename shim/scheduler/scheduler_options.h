@@ -64,6 +64,9 @@ struct SchedulerOptions {
   // For virtual time, where pods are retried at every event and not after a backoff. Null: every
   // attempt is made.
   AttemptSkipper::Factory skipper;
+  // How many pods one preemption may evict, and all preemptions of a minute; 0: any number.
+  size_t max_evictions_per_attempt = 0;
+  size_t max_evictions_per_minute = 0;
   // The custom resources that plugins may write.
   std::vector<framework::CustomResourceRule> custom_resources;
   // Hosts return the terms of their scores; for diagnosing single pods.

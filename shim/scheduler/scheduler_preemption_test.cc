@@ -143,6 +143,11 @@ class SchedulerPreemptionTest : public ::testing::Test {
     pod->pod.add_containers();
     return pod;
   }
+  // A member of the one group.
+  static std::shared_ptr<kube::PodObject> Grouped(std::shared_ptr<kube::PodObject> pod) {
+    pod->pod.set_pod_group_name("gang");
+    return pod;
+  }
   void Upsert(const std::shared_ptr<kube::PodObject>& pod) {
     pod->resource_version = absl::StrCat(++resource_version_);
     scheduler_.events()->OnPodUpsert(pod, now_);
@@ -189,7 +194,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
       }
       return response;
     };
-    auto pod = MakePod(name, 1);
+    auto pod = Grouped(MakePod(name, 1));
     v1alpha1::Volume* volume = pod->pod.add_volumes();
     volume->set_name("v");
     volume->set_source("persistentVolumeClaim");
@@ -468,10 +473,10 @@ TEST_F(SchedulerPreemptionTest, AfterAFailureTheLastStaysAndThePodIsTriedAgain) 
 
 // A pod that waits for the last victim waits for room on the node, so a victim on the node is last.
 TEST_F(SchedulerPreemptionTest, CompanionsElsewhereLeaveBeforeTheLastVictimOfTheNode) {
-  AddPod("a", 1, "n1");
   AddPod("b", 2, "n1");
-  AddPod("c", 1, "n2");
-  AddPod("d", 1, "n2");
+  for (const auto& [name, node] :
+       {std::pair("a", "n1"), std::pair("c", "n2"), std::pair("d", "n2")})
+    Upsert(Grouped(MakePod(name, 1, node)));
   AddPod("p", 10);
   Propose("n1", {"b", "a"}, {"c", "d"});
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -495,8 +500,7 @@ TEST_F(SchedulerPreemptionTest, CompanionsElsewhereLeaveBeforeTheLastVictimOfThe
 TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasANominatedNode) {
   AddPod("a", 1, "n1");
   AddPod("b", 1, "n2");
-  AddPod("p", 10);
-  AddPod("q", 10);
+  for (const char* member : {"p", "q"}) Upsert(Grouped(MakePod(member, 10)));
   v1alpha1::PostFilterResponse answer;
   auto* candidate = answer.add_candidates();
   candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
@@ -584,10 +588,10 @@ TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
 
 // There is room without an eviction: the pod does not wait for companions elsewhere.
 TEST_F(SchedulerPreemptionTest, CompanionsAloneGateNoPod) {
-  auto leaving = MakePod("a", 1, "n1");
+  auto leaving = Grouped(MakePod("a", 1, "n1"));
   leaving->pod.set_deletion_unix_seconds(999);
   Upsert(leaving);
-  AddPod("c", 1, "n2");
+  Upsert(Grouped(MakePod("c", 1, "n2")));
   AddPod("p", 10);
   Propose("n1", {"a"}, {"c"});
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -602,7 +606,7 @@ TEST_F(SchedulerPreemptionTest, ACompanionThatWaitsAtPermitOnlyLosesItsPlace) {
   EndWrite(0);
   EndWrite(1);
   const std::string other = node == "n1" ? "n2" : "n1";
-  AddPod("a", 1, other);
+  Upsert(Grouped(MakePod("a", 1, other)));
   AddPod("p", 10);
   Propose(other, {"a"}, {"w"});
   effects_.Take();
@@ -779,6 +783,7 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
       {"n1", {"a"}, "ns/p from any node, but it is on \"\"", {"p"}},
       {"n1", {"a"}, "twice", {"elsewhere", "a"}},
       {"n1", {}, "without victims", {"elsewhere"}},
+      {"n1", {"a"}, "ns/elsewhere, which is of no victim's group", {"elsewhere"}},
   };
   for (const Lie& lie : lies) {
     AddPod("p", 10);

@@ -151,6 +151,15 @@ void SchedulingCycle::RunPostFilter(std::unique_ptr<Attempt> attempt,
     attempt->keeps_nomination = outcome.keeps_nomination;
     return failures_.FailUnschedulable(std::move(attempt), diagnosis, now);
   }
+  if (std::optional<std::string> limit =
+          preemption_.FindLimit(*attempt->pod, *outcome.candidate, now)) {
+    diagnosis.post_filter_message = *std::move(limit);
+    // No event would come: without plugins to wait for, the pod is tried again after its backoff.
+    diagnosis.unschedulable_plugins.clear();
+    diagnosis.pending_plugins.clear();
+    attempt->keeps_nomination = true;
+    return failures_.FailUnschedulable(std::move(attempt), diagnosis, now);
+  }
   preemption_.Preempt(std::move(attempt), diagnosis, *outcome.candidate, now);
 }
 
