@@ -39,6 +39,15 @@ accepts() { # CHECK WHAT
 fresh
 OUTBOARD_ROOT=$tree "$test" || { echo "FAILED: reports faults in a correct tree"; failed=1; }
 
+fresh
+echo 'TEST_F(QueueTest, Holds) {' >"$tree/shim/queue/q_test.cc"
+# shellcheck disable=SC2016
+echo 'Held by `QueueTest.Holds`.' >"$tree/SECURITY.md"
+accepts security_tests 'a test that exists'
+# shellcheck disable=SC2016
+echo 'Held by `QueueTest.Waits`.' >"$tree/SECURITY.md"
+expect security_tests 'SECURITY.md: no test QueueTest.Waits'
+
 include() { # FILE HEADER
   fresh
   mkdir -p "$tree/$(dirname "$1")"

@@ -216,7 +216,16 @@ check_prose() {
   [[ ! -f README.md || $(wc -c <README.md) -le 8192 ]] || fault "README.md: more than 8 kB"
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs links prose)
+# Tests that SECURITY.md names exist: `SUITE.TEST` of GoogleTest in backticks.
+check_security_tests() {
+  local name
+  [[ -f SECURITY.md ]] || return 0
+  while read -r name; do
+    sources -name '*_test.cc' | xargs --no-run-if-empty grep -qE "^TEST(_F)?\\(${name%.*}, ${name#*.}\\)" || fault "SECURITY.md: no test $name"
+  done < <({ grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9]*`' SECURITY.md || true; } | tr -d '`' | sort -u)
+}
+
+all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs links prose security_tests)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

@@ -171,9 +171,12 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
   return absl::OkStatus();
 }
 
-absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response) {
-  return response.has_rejection() ? CheckRejection(response.rejection(), "PreBind")
-                                  : absl::OkStatus();
+absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
+                          const absl::flat_hash_set<std::string>& plugins) {
+  if (!response.has_rejection()) return absl::OkStatus();
+  absl::Status bad = CheckRejection(response.rejection(), "PreBind");
+  bad.Update(CheckName(response.rejection().plugin(), {plugins.begin(), plugins.end()}, "PreBind"));
+  return bad;
 }
 
 absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
@@ -519,14 +522,11 @@ absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1alpha1::Effe
   }
   if (report.claim_name().empty() || report.request_mappings().empty() ||
       report.request_mappings_size() > kMaxRequestMappings) {
+    return Wrong("Reserve reports a claim without a name, or with no or too many mappings");
+  }
+  if (!is_pods)
     return Wrong(
-        "Reserve reports a claim for extended resources without a name, or with no or too many "
-        "mappings");
-  }
-  if (!is_pods) {
-    return Wrong(absl::StrCat("Reserve reports claim \"", report.claim_name(),
-                              "\", which is not the pod's"));
-  }
+        absl::StrCat("Reserve reports claim \"", report.claim_name(), "\", not the pod's"));
   for (const auto& mapping : report.request_mappings()) {
     if (!requests(mapping.container_name(), mapping.resource_name()) ||
         mapping.request_name().empty()) {

@@ -91,7 +91,8 @@ absl::Status CheckReserve(const v1alpha1::ReserveResponse& response,
                           const HostExtensionPoint& share, const v1alpha1::Pod& pod,
                           const std::string& node_name);
 absl::Status CheckPermit(const v1alpha1::PermitResponse& response, const HostExtensionPoint& share);
-absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response);
+absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
+                          const absl::flat_hash_set<std::string>& plugins);
 absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
 
 // Whether an effect has a key of an allowed length. Pure.

@@ -420,6 +420,17 @@ TEST(CheckGate, RefusesEachKindOfNonsense) {
   EXPECT_FALSE(CheckGate(Rejection("Gates", v1alpha1::SKIP), ShareOf("Gates")).ok());
 }
 
+TEST(CheckPreBind, RefusesEachKindOfNonsense) {
+  v1alpha1::PreBindResponse response;
+  EXPECT_TRUE(CheckPreBind(response, {}).ok());
+  *response.mutable_rejection() = Rejection("Volumes", v1alpha1::UNSCHEDULABLE);
+  EXPECT_TRUE(CheckPreBind(response, {"Volumes"}).ok());
+  EXPECT_THAT(std::string(CheckPreBind(response, {"Devices"}).message()),
+              HasSubstr("answers for \"Volumes\""));
+  response.mutable_rejection()->set_code(v1alpha1::WAIT);
+  EXPECT_FALSE(CheckPreBind(response, {"Volumes"}).ok());
+}
+
 TEST(CutText, CutsBetweenCharacters) {
   EXPECT_EQ(CutText("short"), "short");
   EXPECT_EQ(CutText(std::string(2000, 'x')), std::string(1024, 'x'));

@@ -258,7 +258,8 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
   absl::StatusOr<v1alpha1::PreBindResponse> answer =
       host->client->PreBind(std::move(request), absl::Now() + state_.options.pre_bind_deadline);
   if (answer.ok()) {
-    if (absl::Status bad = framework::CheckPreBind(*answer); !bad.ok()) {
+    if (absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
+        !bad.ok()) {
       state_.observer->OnProtocolError(host_name, host->client->info().host_instance(), bad);
       answer = bad;
     }
