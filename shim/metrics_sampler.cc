@@ -103,6 +103,7 @@ MetricsSampler::Informer& MetricsSampler::InformerOf(const std::string& resource
   Informer& of = informers_[resource];
   if (of.objects != nullptr) return of;
   of.objects = &metrics_->informer_objects.With({resource});
+  of.undecoded = &metrics_->informer_undecoded_objects.With({resource});
   for (size_t i = 0; i < of.lists.size(); ++i)
     of.lists[i].counter = &metrics_->informer_lists.With({resource, informer::kListReasons[i]});
   for (size_t i = 0; i < of.events.size(); ++i)
@@ -111,10 +112,11 @@ MetricsSampler::Informer& MetricsSampler::InformerOf(const std::string& resource
   return of;
 }
 
-void MetricsSampler::SampleInformer(const std::string& resource, size_t objects,
+void MetricsSampler::SampleInformer(const std::string& resource, size_t objects, size_t undecoded,
                                     const informer::ReflectorStats& stats) {
   Informer& of = InformerOf(resource);
   of.objects->Set(static_cast<double>(objects));
+  of.undecoded->Set(static_cast<double>(undecoded));
   for (size_t i = 0; i < of.lists.size(); ++i) of.lists[i].Follow(stats.lists[i]);
   for (size_t i = 0; i < of.events.size(); ++i) of.events[i].Follow(stats.events[i]);
   of.bookmarks.Follow(stats.bookmarks);

@@ -31,7 +31,8 @@ class MetricsSampler {
   void SampleScheduler(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
   void SampleHosts(const hosts::HostRegistry& hosts);
   void SampleWrites(const bind::ApiWriterStats& writes, const bind::EventRecorderStats& events);
-  void SampleInformer(const std::string& resource, size_t objects,
+  // `undecoded`: how many objects exist but cannot be decoded.
+  void SampleInformer(const std::string& resource, size_t objects, size_t undecoded,
                       const informer::ReflectorStats& stats);
 
  private:
@@ -43,6 +44,7 @@ class MetricsSampler {
   };
   struct Informer {
     metrics::Gauge* objects = nullptr;
+    metrics::Gauge* undecoded = nullptr;
     std::array<Follower, informer::kListReasons.size()> lists;
     std::array<Follower, 3> events;
     Follower bookmarks;

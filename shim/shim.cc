@@ -142,20 +142,22 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       namespaces_(client_, informer::Namespaces(), &namespace_handler_),
       object_handler_(&task_queue_, {[this](const kube::ClusterObjectPtr& object, absl::Time now) {
                                        scheduler_.events()->OnObjectUpsert(object, now);
+                                       if (auto own = informer::BuiltInObject(*object))
+                                         scheduler_.events()->OnObjectUpsert(own, now);
                                      },
                                      [this](const kube::ClusterObjectPtr& object, absl::Time now) {
                                        scheduler_.events()->OnObjectDelete(object, now);
+                                       if (auto own = informer::BuiltInObject(*object))
+                                         scheduler_.events()->OnObjectDelete(own, now);
                                      },
                                      [this] { ++synced_; }}) {
-  for (const auto& resource : informer::ClusterObjects())
+  std::vector<kube::CustomResourceName> custom;
+  // The configuration was validated, so the names parse.
+  for (const config::CustomResourceRule& rule : config_->shim.custom_resources)
+    custom.push_back(*kube::ParseCustomResourceName(rule.resource));
+  object_resources_ = informer::ObjectResources(custom);
+  for (const auto& resource : object_resources_)
     objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
-  for (const config::CustomResourceRule& rule : config_->shim.custom_resources) {
-    // The configuration was validated, so the name parses.
-    custom_resources_.push_back(
-        informer::CustomObjects(*kube::ParseCustomResourceName(rule.resource)));
-    objects_.push_back(
-        std::make_unique<ObjectInformer>(client_, custom_resources_.back(), &object_handler_));
-  }
   config_stamp_ = StampOf(config_->file);
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
@@ -225,6 +227,20 @@ absl::Status ShimProcess::CheckHosts() const {
   return absl::UnavailableError("no profile has all its plugin hosts; see /hosts");
 }
 
+std::string ShimProcess::UndecodedObjects() const {
+  std::vector<std::string> all;
+  const auto add = [&](const auto& informer) {
+    const size_t undecoded = informer.undecoded().size();
+    if (undecoded > 0) all.push_back(absl::StrCat(informer.name(), " ", undecoded));
+  };
+  add(pods_);
+  add(nodes_);
+  add(namespaces_);
+  for (const auto& objects : objects_) add(*objects);
+  return all.empty() ? ""
+                     : absl::StrCat("objects that cannot be decoded: ", absl::StrJoin(all, ", "));
+}
+
 http::ServerOptions ShimProcess::Pages() {
   http::ServerOptions options;
   const http::Check lease = {
@@ -242,7 +258,8 @@ http::ServerOptions ShimProcess::Pages() {
                     thread,
                     shutdown,
                     {"plugin-hosts", [this] { return CheckHosts(); }},
-                    {"sched-handler-sync", [this] { return CheckSynced(); }}};
+                    {"sched-handler-sync", [this] { return CheckSynced(); },
+                     [this] { return UndecodedObjects(); }}};
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return DescribeConfig(); };
   options.hosts = [this] { return DescribeHosts(); };
@@ -410,7 +427,8 @@ void ShimProcess::SampleMetrics() {
   sampler_.SampleHosts(host_registry_);
   sampler_.SampleWrites(writer_.stats(), events_.stats());
   const auto sample = [this](const auto& informer) {
-    sampler_.SampleInformer(informer.name(), informer.objects(), informer.stats());
+    sampler_.SampleInformer(informer.name(), informer.objects(), informer.undecoded().size(),
+                            informer.stats());
   };
   sample(pods_);
   sample(nodes_);

@@ -3,8 +3,8 @@
 #define OUTBOARD_SHIM_SHIM_PROCESS_H_
 
 #include <atomic>
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -141,6 +141,9 @@ class ShimProcess final : public Shim {
   // All informers have synced.
   bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
   absl::Status CheckSynced() const;
+  // How many objects informers cannot decode; "" if none. The names are in the log: the page that
+  // shows this needs no credentials.
+  std::string UndecodedObjects() const;
   // The pages that both servers show. The address is not set.
   http::ServerOptions Pages();
   absl::Status StartServers();
@@ -199,8 +202,9 @@ class ShimProcess final : public Shim {
   NodeInformer nodes_;
   NamespaceInformer namespaces_;
   PostingHandler<kube::ClusterObject> object_handler_;
-  std::deque<informer::Resource<kube::ClusterObject>> custom_resources_;  // addresses are stable
-  // One for each kind of objects.proto, and for each custom resource of the configuration.
+  // The kinds of objects.proto and the custom resources of the configuration.
+  std::vector<informer::Resource<kube::ClusterObject>> object_resources_;
+  // One for each of them.
   std::vector<std::unique_ptr<ObjectInformer>> objects_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;
@@ -212,7 +216,8 @@ class ShimProcess final : public Shim {
   std::unique_ptr<http::Server> secure_server_;
   std::unique_ptr<extender::Endpoint> extender_;
 
-  bool caches_synced_ = false;  // and the scheduler was notified
+  std::map<std::string, std::string> reported_builds_;  // by host: the last that was too far apart
+  bool caches_synced_ = false;                          // and the scheduler was notified
   std::atomic<int> synced_{0};
   std::atomic<bool> hosts_ready_{false};           // every host that a profile needs is serving
   std::atomic<bool> serves_some_pods_{false};      // the hosts of some profile are

@@ -68,7 +68,8 @@ void ServeHealth(const std::string& path, const std::vector<Check>& checks,
     }
     const absl::Status status = check.run();
     if (status.ok()) {
-      absl::StrAppend(&lines, "[+]", check.name, " ok\n");
+      const std::string note = check.note == nullptr ? "" : check.note();
+      absl::StrAppend(&lines, "[+]", check.name, " ok", note.empty() ? "" : ": ", note, "\n");
     } else {
       healthy = false;
       absl::StrAppend(&lines, "[-]", check.name, " failed: reason withheld\n");

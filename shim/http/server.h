@@ -19,6 +19,9 @@ namespace outboard::http {
 struct Check {
   std::string name;
   std::function<absl::Status()> run;
+  // What people should know although the check passes; `?verbose` shows it to everyone. May be
+  // null.
+  std::function<std::string()> note = nullptr;
 };
 
 // A command to a host.

@@ -64,10 +64,12 @@ class ServerTest : public ::testing::Test {
     ServerOptions options;
     options.address = "127.0.0.1:0";
     options.readyz = {{"leaderElection", [] { return absl::OkStatus(); }},
-                      {"sched-handler-sync", [this]() -> absl::Status {
+                      {"sched-handler-sync",
+                       [this]() -> absl::Status {
                          return synced_ ? absl::OkStatus()
                                         : absl::UnavailableError("informers are not synced");
-                       }}};
+                       },
+                       [this] { return std::string(note_.load()); }}};
     options.metrics = [] { return "m 1\n"; };
     options.configz = [] { return "kind: X\n"; };
     options.version_json = R"({"gitVersion":"v0"})";
@@ -78,6 +80,7 @@ class ServerTest : public ::testing::Test {
   std::string Get(const std::string& path) { return http::Get(server_->port(), path); }
 
   std::atomic<bool> synced_{true};
+  std::atomic<const char*> note_{""};
   std::unique_ptr<Server> server_;
 };
 
@@ -90,6 +93,11 @@ TEST_F(ServerTest, HealthIsAsKubernetesHasIt) {
       Get("/readyz?verbose=1"),
       EndsWith("\r\n\r\n[+]leaderElection ok\n[+]sched-handler-sync ok\nreadyz check passed\n"));
   EXPECT_THAT(Get("/readyz/sched-handler-sync"), EndsWith("\r\n\r\nok"));
+  note_ = "objects that cannot be decoded: pods 1";
+  EXPECT_THAT(Get("/readyz?verbose"),
+              EndsWith("[+]sched-handler-sync ok: objects that cannot be decoded: pods 1\n"
+                       "readyz check passed\n"));
+  EXPECT_THAT(Get("/readyz"), EndsWith("\r\n\r\nok"));
 
   synced_ = false;
   const std::string failed = Get("/readyz");

@@ -4,20 +4,22 @@
 
 #include <glog/logging.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "shim/informer/informer_handler.h"
 #include "shim/informer/reflector.h"
 #include "shim/informer/resources.h"
+#include "shim/informer/snapshot.h"
 #include "shim/informer/store.h"
+#include "shim/informer/undecoded_objects.h"
 
 namespace outboard::informer {
 
@@ -29,7 +31,8 @@ namespace outboard::informer {
 // Threading: Start and Stop from one thread. The handler is called on the informer's own thread.
 // Counters and synced() may be read from any thread.
 // Lifetime: client, resource and handler outlive this object; the destructor stops it.
-// Errors: retried forever (see Reflector). An invalid object is logged, counted and ignored.
+// Errors: retried forever (see Reflector). An object that cannot be decoded is logged and in
+// undecoded() until it can be decoded or is deleted; the handler keeps its last known state.
 template <typename T>
 class Informer : private ReflectorTarget {
  public:
@@ -54,26 +57,27 @@ class Informer : private ReflectorTarget {
   const ReflectorStats& stats() const { return reflector_.stats(); }
   // Events with an older version of an object than the store's.
   uint64_t stale_events() const { return stale_events_; }
-  // Objects that could not be decoded.
+  // How often an object could not be decoded.
   uint64_t rejected_objects() const { return rejected_objects_; }
+  // Objects that exist, but whose last version could not be decoded.
+  const UndecodedObjects& undecoded() const { return undecoded_; }
   size_t objects() const { return objects_; }
 
  private:
-  void BeginSnapshot() override {
-    collected_.clear();
-    deleted_while_collecting_.clear();
-  }
+  void BeginSnapshot() override { snapshot_.Clear(); }
 
   absl::StatusOr<PageInfo> AddPage(Encoding encoding, absl::string_view body) override {
     absl::StatusOr<kube::ListPage<T>> page = DecodePage(encoding, body);
     if (!page.ok()) return page.status();
-    for (const std::string& rejected : page->rejected) Reject(rejected);
-    for (Ptr& object : page->items) collected_.push_back(std::move(object));
+    rejected_objects_ += page->rejected.size();
+    for (Ptr& object : page->items) snapshot_.Add(std::move(object));
+    for (kube::RejectedObject& rejected : page->rejected) snapshot_.Reject(std::move(rejected));
     return PageInfo{page->resource_version, page->continue_token};
   }
 
   absl::StatusOr<EventInfo> Decode(Encoding encoding, absl::string_view frame) override {
     object_ = nullptr;
+    rejected_.reset();
     return encoding == Encoding::kProtobuf ? DecodeProtobuf(frame) : DecodeJson(frame);
   }
 
@@ -89,36 +93,43 @@ class Informer : private ReflectorTarget {
   }
 
   void Apply() override {
-    if (object_ == nullptr) return;
-    const bool news =
-        type_ == kube::WatchEventType::kDeleted ? store_.Delete(object_) : store_.Put(object_);
+    const bool deleted = type_ == kube::WatchEventType::kDeleted;
+    bool news = true;
+    if (object_ != nullptr) {
+      undecoded_.Remove(object_->uid());
+      news = deleted ? store_.Delete(object_) : store_.Put(object_);
+    } else if (rejected_.has_value() && deleted) {
+      undecoded_.Remove(rejected_->identity.uid);
+      news = store_.DeleteUndecoded(rejected_->identity.uid, rejected_->identity.resource_version);
+    } else if (rejected_.has_value()) {
+      undecoded_.Add(*rejected_);
+      LogUndecoded(*rejected_);
+    }
     if (!news) ++stale_events_;
     objects_ = store_.size();
   }
 
   void Collect() override {
-    if (object_ == nullptr) return;
-    // Deletions during the initial events are recorded and applied when these are complete.
-    if (type_ == kube::WatchEventType::kDeleted) {
-      deleted_while_collecting_.push_back(object_->uid());
+    const bool deleted = type_ == kube::WatchEventType::kDeleted;
+    if (object_ != nullptr) {
+      deleted ? snapshot_.Delete(object_->uid()) : snapshot_.Add(object_);
+    } else if (rejected_.has_value()) {
+      deleted ? snapshot_.Delete(rejected_->identity.uid) : snapshot_.Reject(*rejected_);
     }
-    collected_.push_back(object_);
   }
 
   void CommitSnapshot() override {
-    if (!deleted_while_collecting_.empty()) RemoveDeleted();
-    store_.Replace(std::exchange(collected_, {}));
-    objects_ = store_.size();
-    if (!synced_.exchange(true, std::memory_order_acq_rel)) handler_->OnSynced();
-  }
-
-  void RemoveDeleted() {
-    // UIDs are never reused, so a deleted object stays deleted.
-    for (const std::string& uid : std::exchange(deleted_while_collecting_, {})) {
-      collected_.erase(std::remove_if(collected_.begin(), collected_.end(),
-                                      [&](const Ptr& object) { return object->uid() == uid; }),
-                       collected_.end());
+    const std::vector<kube::RejectedObject> rejected = snapshot_.TakeRejected();
+    absl::flat_hash_set<std::string> undecoded;
+    undecoded_.Clear();
+    for (const kube::RejectedObject& object : rejected) {
+      undecoded.insert(object.identity.uid);
+      undecoded_.Add(object);
     }
+    store_.Replace(snapshot_.TakeObjects(), undecoded);
+    objects_ = store_.size();
+    for (const kube::RejectedObject& object : rejected) LogUndecoded(object);
+    if (!synced_.exchange(true, std::memory_order_acq_rel)) handler_->OnSynced();
   }
 
   absl::StatusOr<kube::ListPage<T>> DecodePage(Encoding encoding, absl::string_view body) {
@@ -151,7 +162,7 @@ class Informer : private ReflectorTarget {
     if (frame->type != kube::WatchEventType::kBookmark) {
       auto object = resource_.decode(decoder_, frame->object.raw);
       if (object.ok()) return Keep(*std::move(object), std::move(event));
-      Reject(object.status().message());
+      Reject(kube::ReadIdentity(frame->object.raw), object.status().message());
     }
     return FromBookmark(decoder_.DecodeBookmark(frame->object.raw), std::move(event));
   }
@@ -179,7 +190,7 @@ class Informer : private ReflectorTarget {
     if (frame->type != kube::WatchEventType::kBookmark) {
       auto object = resource_.decode_json(*frame->object);
       if (object.ok()) return Keep(*std::move(object), std::move(event));
-      Reject(object.status().message());
+      Reject(kube::ReadIdentityJson(*frame->object), object.status().message());
     }
     return FromBookmark(kube::DecodeBookmarkJson(*frame->object), std::move(event));
   }
@@ -202,9 +213,15 @@ class Informer : private ReflectorTarget {
         absl::StrCat("expected a ", resource_.list_kind, ", got \"", kind, "\""));
   }
 
-  void Reject(absl::string_view why) {
+  void Reject(kube::ObjectIdentity identity, absl::string_view why) {
     ++rejected_objects_;
-    LOG(ERROR) << resource_.name << ": invalid object ignored: " << why;
+    rejected_ = {std::move(identity), std::string(why)};
+  }
+
+  void LogUndecoded(const kube::RejectedObject& rejected) const {
+    const Ptr known = store_.Find(rejected.identity.uid);
+    LOG(ERROR) << resource_.name << ": "
+               << UndecodedText(rejected, known == nullptr ? "" : known->resource_version);
   }
 
   const Resource<T>& resource_;
@@ -213,13 +230,15 @@ class Informer : private ReflectorTarget {
   std::atomic<uint64_t> stale_events_{0};
   std::atomic<uint64_t> rejected_objects_{0};
   std::atomic<size_t> objects_{0};
+  UndecodedObjects undecoded_;
 
   // Used by the reflector's thread only.
   kube::Decoder decoder_;
   Store<T> store_;
-  std::vector<Ptr> collected_;
-  std::vector<std::string> deleted_while_collecting_;
+  Snapshot<T> snapshot_;
+  // Of the last event: its object, or what is known of an object that could not be decoded.
   Ptr object_;
+  std::optional<kube::RejectedObject> rejected_;
   kube::WatchEventType type_ = kube::WatchEventType::kError;
 
   // Last, so that its thread ends before the members it uses are destroyed.

@@ -11,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "shim/kube/curl_api_client.h"
+#include "shim/kube/testing/fake_api_encoding.h"
 #include "shim/kube/testing/fake_api_server.h"
 
 namespace outboard::informer {
@@ -268,6 +269,63 @@ TEST_P(InformerTest, AServerThatWentBackInTimeIsNoticedByItsBookmark) {
   EXPECT_THAT(Lists(), ElementsAre(1, 0, Ge(1), _));
 }
 
+// A pod whose request cannot be read: a format of a later version, or a fault of the server.
+json Undecodable(json pod) {
+  pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = kube::testing::kNotAQuantityText;
+  return pod;
+}
+
+TEST_P(InformerTest, APodThatCanNoLongerBeDecodedStaysAsItWasAndIsAnAlarm) {
+  server_.Put("pods", Pod("a", "n1", "uid-a"));
+  server_.Put("pods", Pod("b"));
+  Start();
+  picture_.Expect({{"ns/a", "n1"}, {"ns/b", ""}});
+  EXPECT_EQ(informer_->undecoded().size(), 0u);
+
+  server_.Put("pods", Undecodable(Pod("a", "n1", "uid-a")));
+  server_.Put("pods", Pod("c"));
+  picture_.Expect({{"ns/a", "n1"}, {"ns/b", ""}, {"ns/c", ""}});
+  EXPECT_EQ(informer_->undecoded().Names(), "ns/a");
+
+  // Nor does a new list remove it, because it is in that list.
+  server_.Compact();
+  server_.Delete("pods", "ns/b");
+  server_.Compact();
+  server_.CloseConnections();
+  picture_.Expect({{"ns/a", "n1"}, {"ns/c", ""}});
+  server_.Put("pods", Pod("d"));
+  picture_.Expect({{"ns/a", "n1"}, {"ns/c", ""}, {"ns/d", ""}});
+  EXPECT_EQ(informer_->undecoded().Names(), "ns/a");
+  EXPECT_EQ(picture_.deletes(), 1);
+
+  server_.Put("pods", Pod("a", "n2", "uid-a"));
+  picture_.Expect({{"ns/a", "n2"}, {"ns/c", ""}, {"ns/d", ""}});
+  EXPECT_EQ(informer_->undecoded().size(), 0u);
+}
+
+TEST_P(InformerTest, APodThatCanNoLongerBeDecodedCanBeDeleted) {
+  server_.Put("pods", Pod("a", "n1", "uid-a"));
+  Start();
+  picture_.Expect({{"ns/a", "n1"}});
+  server_.Put("pods", Undecodable(Pod("a", "n1", "uid-a")));
+  server_.Delete("pods", "ns/a");
+  picture_.Expect({});
+  server_.Put("pods", Pod("b"));
+  picture_.Expect({{"ns/b", ""}});
+  EXPECT_EQ(informer_->undecoded().size(), 0u);
+}
+
+TEST_P(InformerTest, APodThatNeverCouldBeDecodedIsNamed) {
+  server_.Put("pods", Undecodable(Pod("a", "n1", "uid-a")));
+  server_.Put("pods", Pod("b"));
+  Start();
+  picture_.Expect({{"ns/b", ""}});
+  EXPECT_EQ(informer_->undecoded().Names(), "ns/a");
+  server_.Put("pods", Pod("a", "n1", "uid-a"));
+  picture_.Expect({{"ns/a", "n1"}, {"ns/b", ""}});
+  EXPECT_EQ(informer_->undecoded().size(), 0u);
+}
+
 TEST_P(InformerTest, StopsWhileTheServerIsSilent) {
   Fault slow;
   slow.delay = absl::Minutes(1);
@@ -398,6 +456,41 @@ TEST(ObjectInformer, ResourcesThatPluginsNameAreAskedForAsJsonWhereThereIsMore) 
   EXPECT_TRUE(picture.Reaches("n/a n/b"));
   informer.Stop();
   EXPECT_EQ(informer.rejected_objects(), 0u);
+}
+
+// Plugins may read one of the contract's own kinds with all its fields. Two watches of it would
+// cost the API server twice, and their counters would share one label.
+TEST(ObjectInformer, AResourceThatPluginsNameIsWatchedOnce) {
+  const auto device_classes = *kube::ParseCustomResourceName("deviceclasses.v1.resource.k8s.io");
+  const auto jobs = *kube::ParseCustomResourceName("jobs.v1.example.com");
+  std::map<std::string, int> paths;
+  for (const auto& resource : ObjectResources({device_classes, jobs})) ++paths[resource.path];
+  EXPECT_EQ(paths.size(), ClusterObjects().size() + 1);
+  for (const auto& [path, count] : paths) EXPECT_EQ(count, 1) << path;
+
+  const auto document = kube::ParseJson("", R"({"metadata": {"name": "gpu", "uid": "u1",
+      "resourceVersion": "7"}, "spec": {"extendedResourceName": "example.com/gpu",
+      "selectors": [{"cel": {"expression": "true"}}]}})");
+  ASSERT_TRUE(document.ok());
+  const Resource<kube::ClusterObject> watched = CustomObjects(device_classes);
+  const auto custom = watched.decode_json(*document);
+  ASSERT_TRUE(custom.ok()) << custom.status();
+  EXPECT_THAT((*custom)->object.custom_object().json(), ::testing::HasSubstr("selectors"));
+  // The other reading of the same object.
+  const kube::ClusterObjectPtr own = BuiltInObject(**custom);
+  ASSERT_NE(own, nullptr);
+  EXPECT_EQ(own->object.device_class().extended_resource_name(), "example.com/gpu");
+  EXPECT_EQ(own->uid(), "u1");
+  EXPECT_EQ(own->resource_version, "7");
+  EXPECT_EQ(BuiltInObject(*own), nullptr);
+
+  // What only one reading understands is an alarm.
+  const auto bad = kube::ParseJson("", R"({"metadata": {"name": "gpu", "uid": "u1"},
+                                           "spec": {"extendedResourceName": {}}})");
+  EXPECT_FALSE(watched.decode_json(*bad).ok());
+  const auto list = kube::ParseJson("", R"({"metadata": {"resourceVersion": "8"}, "items": [
+      {"metadata": {"name": "gpu", "uid": "u1"}, "spec": {"extendedResourceName": {}}}]})");
+  EXPECT_EQ(watched.decode_list_json(*list)->rejected.size(), 1u);
 }
 
 TEST(ObjectInformer, AKindThatIsNotServedIsEmptyUntilItIs) {

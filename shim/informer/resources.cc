@@ -1,6 +1,10 @@
 #include "shim/informer/resources.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "shim/kube/wire/document.h"
 
 namespace outboard::informer {
 namespace {
@@ -29,6 +33,14 @@ Resource<kube::ClusterObject> ResourceOf(const ObjectKind& kind) {
   // The served groups depend on the server's version and configuration.
   resource.may_be_absent = true;
   return resource;
+}
+
+// The kind that the server has under the resource's path; null: none of the contract's own.
+const ObjectKind* KindAt(const std::string& path) {
+  for (const ObjectKind& kind : kube::ObjectKinds()) {
+    if (kind.path() == path) return &kind;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -81,15 +93,44 @@ Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& reso
   custom.path = resource.path();
   custom.decode = [not_served](Decoder&, absl::string_view) { return not_served; };
   custom.decode_list = [not_served](Decoder&, absl::string_view) { return not_served; };
-  custom.decode_json = [name](const DocNode& document) {
+  const ObjectKind* const kind = KindAt(custom.path);
+  custom.decode_json = [name,
+                        kind](const DocNode& document) -> absl::StatusOr<kube::ClusterObjectPtr> {
+    if (kind != nullptr) {
+      if (auto built_in = kube::DecodeObjectJson(*kind, document); !built_in.ok()) return built_in;
+    }
     return kube::DecodeCustomObject(name, document);
   };
-  custom.decode_list_json = [name](const DocNode& document) {
-    return kube::DecodeCustomObjectList(name, document);
+  custom.decode_list_json = [decode = custom.decode_json](const DocNode& document) {
+    return kube::DecodeObjectListJson(decode, document);
   };
   custom.may_be_absent = true;
   custom.only_json = true;
   return custom;
+}
+
+std::vector<Resource<kube::ClusterObject>> ObjectResources(
+    const std::vector<kube::CustomResourceName>& custom) {
+  std::vector<Resource<kube::ClusterObject>> all;
+  for (const kube::CustomResourceName& resource : custom) all.push_back(CustomObjects(resource));
+  for (const Resource<kube::ClusterObject>& resource : ClusterObjects()) {
+    const bool is_watched = std::any_of(
+        all.begin(), all.end(), [&](const auto& other) { return other.path == resource.path; });
+    if (!is_watched) all.push_back(resource);
+  }
+  return all;
+}
+
+kube::ClusterObjectPtr BuiltInObject(const kube::ClusterObject& custom) {
+  if (!custom.object.has_custom_object()) return nullptr;
+  const v1alpha1::CustomObject& object = custom.object.custom_object();
+  const auto name = kube::ParseCustomResourceName(object.resource());
+  const ObjectKind* const kind = name.ok() ? KindAt(name->path()) : nullptr;
+  if (kind == nullptr) return nullptr;
+  const auto document = kube::ParseJson(object.name(), object.json());
+  if (!document.ok()) return nullptr;
+  auto built_in = kube::DecodeObjectJson(*kind, *document);
+  return built_in.ok() ? *std::move(built_in) : nullptr;
 }
 
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects() {

@@ -43,8 +43,18 @@ const Resource<kube::NamespaceObject>& Namespaces();
 // One per kind of shim/kube/wire/object_kinds.h, in its order.
 const std::vector<Resource<kube::ClusterObject>>& ClusterObjects();
 // Objects of a resource that a plugin declared, with all fields. Uses JSON, the only encoding of
-// custom resources. The resource exists only as long as its CustomResourceDefinition.
+// custom resources. The resource exists only as long as its CustomResourceDefinition. If it is a
+// kind of object_kinds.h, an object must be valid as that kind too; see BuiltInObject.
 Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& resource);
+
+// All resources to watch, each once: those of ClusterObjects() and `custom`. A resource of both is
+// only among the custom ones, whose objects have all fields.
+std::vector<Resource<kube::ClusterObject>> ObjectResources(
+    const std::vector<kube::CustomResourceName>& custom);
+
+// An object that was read as a custom one, as the kind of object_kinds.h that it is. Null for
+// others.
+kube::ClusterObjectPtr BuiltInObject(const kube::ClusterObject& custom);
 
 }  // namespace outboard::informer
 

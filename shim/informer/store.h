@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "shim/informer/informer_handler.h"
 #include "shim/informer/resource_version.h"
 
@@ -57,14 +58,25 @@ class Store {
     return true;
   }
 
-  // Sets the whole state, whatever was known: deletes first, then the rest in its order.
-  void Replace(std::vector<Ptr> objects) {
+  // A DELETED event whose object could not be decoded. Returns false if the object is unknown or
+  // the store has a newer version.
+  bool DeleteUndecoded(const std::string& uid, const std::string& resource_version) {
+    auto it = by_uid_.find(uid);
+    if (it == by_uid_.end()) return false;
+    if (IsOlderVersion(resource_version, it->second->resource_version)) return false;
+    Erase(std::string(uid), nullptr);
+    return true;
+  }
+
+  // Sets the whole state, whatever was known: deletes first, then the rest in its order. The
+  // objects `undecoded` (UIDs) exist, but could not be decoded: they stay as they are known.
+  void Replace(std::vector<Ptr> objects, const absl::flat_hash_set<std::string>& undecoded = {}) {
     absl::flat_hash_map<std::string, Ptr> fresh;
     fresh.reserve(objects.size());
     for (const Ptr& object : objects) fresh[object->uid()] = object;
     std::vector<std::string> gone;
     for (const auto& [uid, object] : by_uid_) {
-      if (!fresh.contains(uid)) gone.push_back(uid);
+      if (!fresh.contains(uid) && !undecoded.contains(uid)) gone.push_back(uid);
     }
     for (const std::string& uid : gone) Erase(uid, nullptr);
     for (const Ptr& object : objects) {

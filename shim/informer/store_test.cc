@@ -88,6 +88,24 @@ TEST_F(StoreTest, ReplaceReportsTheDifferencesDeletesFirst) {
   EXPECT_EQ(store_.size(), 3u);
 }
 
+TEST_F(StoreTest, ReplaceKeepsWhatExistsButCouldNotBeDecoded) {
+  store_.Put(Make("u1", "a", "10"));
+  store_.Put(Make("u2", "b", "11"));
+  story_.Take();
+  store_.Replace({}, {"u1", "unknown"});
+  EXPECT_EQ(story_.Take(), (Lines{"-u2@11"}));
+  EXPECT_EQ(store_.Find("u1")->resource_version, "10");
+}
+
+TEST_F(StoreTest, AnObjectThatCannotBeDecodedCanStillBeDeleted) {
+  store_.Put(Make("u1", "a", "10"));
+  story_.Take();
+  EXPECT_FALSE(store_.DeleteUndecoded("u1", "9")) << "older than what is known";
+  EXPECT_FALSE(store_.DeleteUndecoded("u2", "12")) << "unknown";
+  EXPECT_TRUE(store_.DeleteUndecoded("u1", "12"));
+  EXPECT_EQ(story_.Take(), (Lines{"-u1@10"}));
+}
+
 TEST_F(StoreTest, ReplaceIsTrueEvenIfItIsOlder) {
   store_.Put(Make("u1", "a", "50"));
   story_.Take();

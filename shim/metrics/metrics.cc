@@ -140,6 +140,7 @@ Metrics::Metrics(absl::string_view version)
       events(*registry_, kEvents),
       events_queued(Single<Gauge>(*registry_, kEventsQueued)),
       informer_objects(*registry_, kInformerObjects),
+      informer_undecoded_objects(*registry_, kInformerUndecodedObjects),
       informer_events(*registry_, kInformerEvents),
       informer_lists(*registry_, kInformerLists),
       ai_attempts(*registry_, kAiAttempts),

@@ -149,6 +149,7 @@ class Metrics {
   Children<Counter> events;
   Gauge& events_queued;
   Children<Gauge> informer_objects;
+  Children<Gauge> informer_undecoded_objects;
   Children<Counter> informer_events;
   Children<Counter> informer_lists;
   Children<Counter> ai_attempts;

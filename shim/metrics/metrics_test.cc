@@ -62,6 +62,7 @@ void TouchAll(Metrics& m) {
   m.status_patches.With({"written"});
   m.events.With({"written"});
   m.informer_objects.With({"pods"});
+  m.informer_undecoded_objects.With({"pods"});
   m.informer_events.With({"pods", "ADDED"});
   m.informer_lists.With({"pods", "start"});
   m.effects.With({"StaticIP", "applied"});

@@ -48,6 +48,7 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kEvents,
                                                                &kEventsQueued,
                                                                &kInformerObjects,
+                                                               &kInformerUndecodedObjects,
                                                                &kInformerEvents,
                                                                &kInformerLists,
                                                                &kAiAttempts,

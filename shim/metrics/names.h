@@ -153,6 +153,12 @@ inline constexpr MetricSpec kInformerObjects{"outboard_informer_objects",
                                              {"resource"},
                                              {},
                                              "Objects that an informer keeps."};
+inline constexpr MetricSpec kInformerUndecodedObjects{
+    "outboard_informer_undecoded_objects",
+    MetricType::kGauge,
+    {"resource"},
+    {},
+    "Objects that exist but cannot be decoded: an alarm; the log names each."};
 inline constexpr MetricSpec kInformerEvents{"outboard_informer_events_total",
                                             MetricType::kCounter,
                                             {"resource", "type"},

@@ -4,32 +4,50 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
 #include "google/protobuf/empty.pb.h"
 #include "google/protobuf/unknown_field_set.h"
 #include "shim/kube/wire/decode.h"
 #include "shim/kube/wire/json_decode.h"
 #include "shim/kube/wire/object_kinds.h"
+#include "shim/kube/wire/runtime.pb.h"
 
 namespace outboard::kube::testing {
 namespace {
 
 using nlohmann::json;
 
+// Takes the place of kNotAQuantity, which JSON is checked for, until the message is bytes.
+constexpr absl::string_view kQuantity = "1234567890";
+static_assert(kQuantity.size() == kNotAQuantity.size());
+
 std::string Bytes(const json& object, google::protobuf::Message* message) {
-  auto document = ParseJson("fake", object.dump());
+  const std::string text = absl::StrReplaceAll(object.dump(), {{kNotAQuantity, kQuantity}});
+  auto document = ParseJson("fake", text);
   CHECK(document.ok()) << document.status();
   absl::Status filled = FillFromJson(*document, message);
   CHECK(filled.ok()) << filled << object.dump();
-  return message->SerializeAsString();
+  return absl::StrReplaceAll(message->SerializeAsString(), {{kQuantity, kNotAQuantity}});
+}
+
+// SealEnvelope for a message that is bytes already.
+std::string SealBytes(const std::string& api_version, const std::string& kind, std::string raw) {
+  wire::Unknown envelope;
+  envelope.mutable_typemeta()->set_apiversion(api_version);
+  envelope.mutable_typemeta()->set_kind(kind);
+  envelope.set_raw(std::move(raw));
+  return absl::StrCat(absl::string_view("k8s\0", 4), envelope.SerializeAsString());
 }
 
 template <typename Message>
 std::string Seal(const json& object) {
   Message message;
-  Bytes(object, &message);
-  return SealEnvelope(object.value("apiVersion", "v1"), object.value("kind", ""), message);
+  return SealBytes(object.value("apiVersion", "v1"), object.value("kind", ""),
+                   Bytes(object, &message));
 }
 
 // For any kind of object_kinds.h; null for others.
@@ -66,8 +84,7 @@ std::string ToProtobuf(const json& object) {
   if (kind == "NamespaceList") return Seal<wire::NamespaceList>(object);
   if (kind == "Status") return Seal<wire::Status>(object);
   if (auto message = NewMessage(kind)) {
-    Bytes(object, message.get());
-    return SealEnvelope(object.value("apiVersion", "v1"), kind, *message);
+    return SealBytes(object.value("apiVersion", "v1"), kind, Bytes(object, message.get()));
   }
   const std::string item_kind(absl::StripSuffix(kind, "List"));
   if (item_kind == kind || NewMessage(item_kind) == nullptr) return "";

@@ -4,9 +4,14 @@
 
 #include <string>
 
+#include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 
 namespace outboard::kube::testing {
+
+// A quantity that no decoder accepts, for objects in a format that the shim does not know.
+inline constexpr char kNotAQuantityText[] = "not-number";
+inline constexpr absl::string_view kNotAQuantity(kNotAQuantityText);
 
 // A JSON object, list or Status in its protobuf envelope; empty if the kind is unknown.
 std::string ToProtobuf(const nlohmann::json& object);

@@ -106,7 +106,8 @@ absl::StatusOr<ListPage<Object>> DecodeList(absl::string_view raw, Decode decode
       if (object.ok()) {
         page.items.push_back(*std::move(object));
       } else {
-        page.rejected.push_back(absl::StrCat("items[", index, "]: ", object.status().message()));
+        page.rejected.push_back({ReadIdentity(fields.bytes()),
+                                 absl::StrCat("items[", index, "]: ", object.status().message())});
       }
       ++index;
     }
@@ -180,6 +181,30 @@ absl::StatusOr<WatchFrame> DecodeWatchFrame(absl::string_view frame) {
   absl::StatusOr<Envelope> envelope = OpenEnvelope(object);
   if (!envelope.ok()) return envelope.status();
   return WatchFrame{*parsed, *envelope};
+}
+
+std::string ObjectIdentity::key() const {
+  if (name.empty()) return "";
+  return name_space.empty() ? name : absl::StrCat(name_space, "/", name);
+}
+
+ObjectIdentity ReadIdentity(absl::string_view raw) {
+  ObjectIdentity identity;
+  FieldWalker fields(raw);
+  while (fields.Next()) {
+    if (!fields.Is(wire::Pod::kMetadataFieldNumber)) continue;
+    FieldWalker metadata(fields.bytes());
+    while (metadata.Next()) {
+      const auto read = [&](uint32_t field, std::string* out) {
+        if (metadata.Is(field)) *out = ToUtf8(metadata.bytes());
+      };
+      read(wire::ObjectMeta::kNameFieldNumber, &identity.name);
+      read(wire::ObjectMeta::kNamespaceFieldNumber, &identity.name_space);
+      read(wire::ObjectMeta::kUidFieldNumber, &identity.uid);
+      read(wire::ObjectMeta::kResourceVersionFieldNumber, &identity.resource_version);
+    }
+  }
+  return identity;
 }
 
 absl::Status ParseObject(absl::string_view raw, google::protobuf::MessageLite* out) {

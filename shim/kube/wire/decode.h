@@ -86,12 +86,29 @@ struct ApiStatus {
   std::vector<StatusCause> causes;
 };
 
+// As much as could be read of the metadata of an object that could not be decoded. A field that
+// could not be read is empty.
+struct ObjectIdentity {
+  std::string name_space;
+  std::string name;
+  std::string uid;
+  std::string resource_version;
+
+  // namespace/name; "" if the name is unknown.
+  std::string key() const;
+};
+
+// An object that could not be decoded.
+struct RejectedObject {
+  ObjectIdentity identity;
+  std::string why;
+};
+
 template <typename Object>
 struct ListPage {
   std::vector<std::shared_ptr<const Object>> items;
-  // Items that could not be decoded, with the reason. They are omitted; the rest of the list is
-  // valid.
-  std::vector<std::string> rejected;
+  // Items that could not be decoded. They are omitted; the rest of the list is valid.
+  std::vector<RejectedObject> rejected;
   std::string resource_version;
   std::string continue_token;
   int64_t remaining_items = 0;
@@ -99,6 +116,9 @@ struct ListPage {
 
 // Parses one object of any wire type, within bounds. Clears `out` first.
 absl::Status ParseObject(absl::string_view raw, google::protobuf::MessageLite* out);
+
+// Reads the metadata of an object of any kind, as far as it can be read.
+ObjectIdentity ReadIdentity(absl::string_view raw);
 
 // Converts the parsed message. Shared with the JSON decoder.
 ApiStatus StatusFromWire(const wire::Status& status);

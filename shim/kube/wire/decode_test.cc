@@ -161,10 +161,14 @@ TEST(List, ItemsInOrderAndBadOnesNamed) {
   EXPECT_EQ(page->items[1]->key(), "shop/web-3");
   // The reused message keeps nothing of the rejected item.
   EXPECT_FALSE(page->items[1]->pod.containers(0).has_requests());
-  EXPECT_THAT(page->rejected,
-              ElementsAre("items[1]: pod shop/web-1: spec.containers[0].resources.requests.cpu: "
-                          "quantities must match the regular expression "
-                          "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"));
+  ASSERT_EQ(page->rejected.size(), 1u);
+  EXPECT_EQ(page->rejected[0].why,
+            "items[1]: pod shop/web-1: spec.containers[0].resources.requests.cpu: "
+            "quantities must match the regular expression "
+            "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+  EXPECT_EQ(page->rejected[0].identity.key(), "shop/web-1");
+  EXPECT_EQ(page->rejected[0].identity.uid, page->items[0]->uid());
+  EXPECT_EQ(page->rejected[0].identity.resource_version, page->items[0]->resource_version);
   EXPECT_FALSE(decoder.DecodePodList("\x0a\x50").ok());
 }
 

@@ -49,13 +49,25 @@ absl::StatusOr<ListPage<Object>> DecodeList(const DocNode& doc, Decode decode) {
     if (object.ok()) {
       page.items.push_back(*std::move(object));
     } else {
-      page.rejected.push_back(absl::StrCat("items[", i, "]: ", object.status().message()));
+      page.rejected.push_back({ReadIdentityJson(items->items[i]),
+                               absl::StrCat("items[", i, "]: ", object.status().message())});
     }
   }
   return page;
 }
 
 }  // namespace
+
+ObjectIdentity ReadIdentityJson(const DocNode& doc) {
+  ObjectIdentity identity;
+  const DocNode* const metadata = doc.Find("metadata");
+  if (metadata == nullptr) return identity;
+  identity.name_space = std::string(metadata->FindString("namespace"));
+  identity.name = std::string(metadata->FindString("name"));
+  identity.uid = std::string(metadata->FindString("uid"));
+  identity.resource_version = std::string(metadata->FindString("resourceVersion"));
+  return identity;
+}
 
 absl::Status FillFromJson(const DocNode& doc, google::protobuf::Message* out) {
   ObjectFiller filler(nullptr);
@@ -135,10 +147,10 @@ absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
   return object;
 }
 
-absl::StatusOr<ListPage<ClusterObject>> DecodeCustomObjectList(const std::string& resource,
-                                                               const DocNode& doc) {
-  return DecodeList<ClusterObject>(
-      doc, [&](const DocNode& item) { return DecodeCustomObject(resource, item); });
+absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(
+    const std::function<absl::StatusOr<ClusterObjectPtr>(const DocNode&)>& decode,
+    const DocNode& doc) {
+  return DecodeList<ClusterObject>(doc, decode);
 }
 
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc) {

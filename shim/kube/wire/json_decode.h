@@ -15,6 +15,8 @@
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_JSON_DECODE_H_
 
+#include <functional>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -45,11 +47,16 @@ absl::StatusOr<ClusterObjectPtr> DecodeObjectJson(const ObjectKind& kind, const 
 absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(const ObjectKind& kind,
                                                              const DocNode& doc);
 
-// An object or list of a custom resource, `RESOURCE.VERSION.GROUP`; without managedFields.
+// An object of a custom resource, `RESOURCE.VERSION.GROUP`; without managedFields.
 absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
                                                     const DocNode& doc);
-absl::StatusOr<ListPage<ClusterObject>> DecodeCustomObjectList(const std::string& resource,
-                                                               const DocNode& doc);
+// A list whose items `decode` reads.
+absl::StatusOr<ListPage<ClusterObject>> DecodeObjectListJson(
+    const std::function<absl::StatusOr<ClusterObjectPtr>(const DocNode&)>& decode,
+    const DocNode& doc);
+
+// Reads the metadata of an object of any kind, as far as it can be read.
+ObjectIdentity ReadIdentityJson(const DocNode& doc);
 
 absl::StatusOr<ApiStatus> DecodeStatusJson(const DocNode& doc);
 absl::StatusOr<Bookmark> DecodeBookmarkJson(const DocNode& doc);

@@ -110,7 +110,8 @@ TEST(Json, ListWatchAndStatus) {
   EXPECT_EQ(page->remaining_items, 3);
   ASSERT_THAT(page->items, SizeIs(1));
   ASSERT_THAT(page->rejected, SizeIs(1));
-  EXPECT_THAT(page->rejected[0], HasSubstr("items[1]: "));
+  EXPECT_THAT(page->rejected[0].why, HasSubstr("items[1]: "));
+  EXPECT_EQ(page->rejected[0].identity.key(), "");
 
   absl::StatusOr<DocNode> event =
       ParseJson("event", std::string(R"({"type":"MODIFIED","object":)") + kPod + "}");

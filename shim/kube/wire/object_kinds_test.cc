@@ -348,7 +348,10 @@ TEST(ObjectKinds, ListsInBothEncodings) {
   for (const auto* page : {&by_protobuf, &by_json}) {
     ASSERT_TRUE(page->ok()) << page->status();
     EXPECT_THAT((*page)->items, SizeIs(2));
-    EXPECT_THAT((*page)->rejected, ElementsAre(HasSubstr("items[1]: Service x: metadata.uid")));
+    ASSERT_THAT((*page)->rejected, SizeIs(1));
+    EXPECT_THAT((*page)->rejected[0].why, HasSubstr("items[1]: Service x: metadata.uid"));
+    EXPECT_EQ((*page)->rejected[0].identity.key(), "x");
+    EXPECT_EQ((*page)->rejected[0].identity.uid, "");
   }
 }
 
