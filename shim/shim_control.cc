@@ -6,6 +6,7 @@
 #include "shim/diagnostics/host_report.h"
 #include "shim/diagnostics/queue_report.h"
 #include "shim/hosts/plans.h"
+#include "shim/hosts/version_skew.h"
 #include "shim/shim_process.h"
 
 namespace outboard::shim {
@@ -80,6 +81,12 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
 void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint,
                               std::shared_ptr<grpc::Channel> channel,
                               v1alpha1::GetHostInfoResponse info, absl::Time now) {
+  if (hosts::AreTooFarApart(OUTBOARD_VERSION, info.build()) &&
+      std::exchange(reported_builds_[endpoint.host], info.build()) != info.build()) {
+    LOG(WARNING) << "Host \"" << endpoint.host << "\" has version " << info.build()
+                 << ", this shim has " << OUTBOARD_VERSION
+                 << "; only neighbouring minor versions are tested together";
+  }
   // At startup, an unusable configuration ends the process. Later, the current one stays in force.
   fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(channel), std::move(info), now));
 }

@@ -16,7 +16,7 @@
     "REQUIRED in calls about a pod's attempt")                                                     \
   R(kInstance, "call.proto", "CallHeader.host_instance",                                           \
     "another instance answers WRONG_INSTANCE")                                                     \
-  R(kMessageSize, "call.proto", "CallHeader", "A message is at most 16 MiB in both directions")    \
+  R(kMessageSize, "call.proto", "CallHeader", "A message to a host is at most 16 MiB")             \
   R(kStatusPlugin, "call.proto", "PluginStatus.plugin",                                            \
     "REQUIRED, except in a PreFilter rejection that no single plugin gave")                        \
   R(kStatusReasons, "call.proto", "PluginStatus.reasons", "REQUIRED unless SUCCESS or SKIP")       \

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/framework/custom_resources.h"
 #include "shim/framework/profile_plan.h"
+#include "shim/kube/wire/name_rules.h"
 
 namespace outboard::framework {
 namespace {
@@ -26,6 +27,10 @@ constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
 constexpr int kMaxPlacements = 4096;
 constexpr int kMaxRequestMappings = 4096;
+constexpr int kMaxEffects = 256;
+// Of names, UIDs and resource versions.
+constexpr size_t kMaxEffectBytes = 8 << 10;
+constexpr int kMaxDecisions = 4096;
 
 // A quoted part of an answer may have any length.
 absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
@@ -149,6 +154,8 @@ absl::Status CheckReserve(const v1alpha1::ReserveResponse& response,
 absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
                          const HostExtensionPoint& share) {
   const std::vector<std::string> names = NamesOf(share);
+  if (response.decisions_size() > kMaxDecisions)
+    return Wrong(absl::StrCat("Permit makes ", response.decisions_size(), " decisions"));
   for (const v1alpha1::WaitDecision& decision : response.decisions()) {
     if (absl::Status status = CheckDecision(decision); !status.ok()) return status;
   }
@@ -478,6 +485,16 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
   return absl::OkStatus();
 }
 
+absl::Status CheckEffectSize(const v1alpha1::Effect& effect) {
+  if (effect.has_report_extended_resource_claim()) return absl::OkStatus();
+  // The bodies of objects have a bound of their own.
+  const size_t rest = effect.ByteSizeLong() - effect.put_object().json().size() -
+                      effect.patch_object().json().size();
+  if (rest <= kMaxEffectBytes) return absl::OkStatus();
+  return Wrong(absl::StrCat("An effect of ", CutText(effect.plugin(), 100), " has ", rest,
+                            " bytes of names and versions"));
+}
+
 bool HasKey(const v1alpha1::Effect& effect) {
   return !effect.key().empty() && effect.key().size() <= kMaxKeyBytes;
 }
@@ -549,13 +566,15 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
              return volume.source() == "persistentVolumeClaim" && name == volume.claim_name();
            });
   };
+  if (effects.size() > kMaxEffects)
+    return Wrong(absl::StrCat("Reserve names ", effects.size(), " effects"));
   absl::flat_hash_set<std::string> keys;
   absl::flat_hash_set<std::string> claims;
   for (const v1alpha1::Effect& effect : effects) {
     if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
       return Wrong("Reserve names an effect without a plugin or a unique key");
     }
-    // See CheckObjectWrite.
+    if (absl::Status bounded = CheckEffectSize(effect); !bounded.ok()) return bounded;
     if (IsObjectWrite(effect)) {
       if (absl::Status wrong = CheckOrder(effects, effect); !wrong.ok()) return wrong;
       continue;
@@ -573,10 +592,11 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
       return Wrong("Reserve names two effects on one claim of the pod");
     if (effect.has_bind_volume()) {
       const v1alpha1::BindVolume& bind = effect.bind_volume();
-      if (bind.name().empty() || bind.uid().empty() || bind.resource_version().empty() ||
-          bind.claim().uid().empty()) {
+      if (bind.uid().empty() || bind.resource_version().empty() || bind.claim().uid().empty())
         return Wrong("Reserve binds a volume without preconditions");
-      }
+      // A name that is not one would lead to another path of the API.
+      if (std::string wrong = kube::CheckSubdomain(bind.name()); !wrong.empty())
+        return Wrong(absl::StrCat("Reserve binds a volume whose name ", wrong));
       if (!is_claim_of_pod(bind.claim().namespace_(), bind.claim().name())) {
         return Wrong(absl::StrCat("Reserve binds volume ", bind.name(),
                                   " to a claim that is not the pod's"));

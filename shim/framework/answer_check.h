@@ -95,6 +95,10 @@ absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins);
 absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
 
+// Whether the names and versions in an effect have an allowed length. Pure.
+// Errors: INTERNAL, with the fault.
+absl::Status CheckEffectSize(const v1alpha1::Effect& effect);
+
 // Whether an effect has a key of an allowed length. Pure.
 bool HasKey(const v1alpha1::Effect& effect);
 

@@ -221,6 +221,23 @@ TEST(CheckEffects, TakesThoseOnThePodsOwnClaims) {
   EXPECT_FALSE(TakesEffects({select}));
 }
 
+TEST(CheckEffects, BoundsTheirNumberAndTheirNames) {
+  std::vector<v1alpha1::Effect> many;
+  for (int i = 0; i < 257; ++i) {
+    v1alpha1::Effect& effect = many.emplace_back();
+    effect.set_key(std::to_string(i));
+    effect.set_plugin("P");
+    effect.mutable_put_object()->set_name("o");
+  }
+  EXPECT_FALSE(TakesEffects(many));
+  many.pop_back();
+  EXPECT_TRUE(TakesEffects(many));
+  many[0].mutable_put_object()->set_json(std::string(100 << 10, ' '));
+  EXPECT_TRUE(TakesEffects(many)) << "the body has its own bound";
+  many[0].mutable_put_object()->set_uid(std::string(10 << 10, 'u'));
+  EXPECT_FALSE(TakesEffects(many));
+}
+
 TEST(CheckEffects, RefusesOthers) {
   EXPECT_FALSE(TakesEffects({BindEffect(), BindEffect()})) << "one key twice";
   v1alpha1::Effect effect = BindEffect();
@@ -229,6 +246,11 @@ TEST(CheckEffects, RefusesOthers) {
   effect = BindEffect();
   effect.mutable_bind_volume()->clear_resource_version();
   EXPECT_FALSE(TakesEffects({effect}));
+  for (const char* name : {"", ".", "..", "a/b", "pv/../../nodes/n1"}) {
+    effect = BindEffect();
+    effect.mutable_bind_volume()->set_name(name);
+    EXPECT_FALSE(TakesEffects({effect})) << name;
+  }
   effect = BindEffect();
   effect.clear_plugin();
   EXPECT_FALSE(TakesEffects({effect}));

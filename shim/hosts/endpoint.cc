@@ -25,8 +25,7 @@
 namespace outboard::hosts {
 namespace {
 
-// A host with larger answers is broken: a bitmap of 20,000 nodes takes 2.5 KB.
-constexpr int kMaxMessageBytes = 16 << 20;
+constexpr int kMaxSentBytes = 16 << 20;
 constexpr int kMaxMetadataBytes = 64 << 10;
 
 grpc::ChannelArguments HostChannelArguments() {
@@ -37,8 +36,8 @@ grpc::ChannelArguments HostChannelArguments() {
   args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   args.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
-  args.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  args.SetMaxSendMessageSize(kMaxMessageBytes);
+  args.SetMaxReceiveMessageSize(kMaxAnswerBytes);
+  args.SetMaxSendMessageSize(kMaxSentBytes);
   return args;
 }
 

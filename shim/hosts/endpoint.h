@@ -15,6 +15,10 @@
 
 namespace outboard::hosts {
 
+// A host with larger answers and pushes is broken; see answer_size_test.cc. Parsed messages are up
+// to ninety times as large as their bytes.
+inline constexpr int kMaxAnswerBytes = 6 << 20;
+
 // A place where one instance of a host may answer. The address identifies the endpoint.
 struct Endpoint {
   std::string host;     // its name in the configuration

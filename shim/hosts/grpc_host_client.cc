@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/framework/answer_check.h"
+#include "shim/hosts/host_info_check.h"
 #include "shim/hosts/inline_host.h"
 
 namespace outboard::hosts {
@@ -69,6 +70,7 @@ absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channe
                                                       framework::CutText(info.host_instance(), 100),
                                                       "\" must match [a-z0-9-]{1,63}"));
   }
+  if (absl::Status bounded = CheckHostInfo(info); !bounded.ok()) return bounded;
   if (absl::Status possible = hosts::CheckInlineInfo(info); !possible.ok()) return possible;
   return info;
 }

@@ -3,7 +3,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <utility>
 
@@ -90,17 +89,9 @@ void HostConnector::Run() {
     if (probe) next_probe = absl::Now() + kProbePeriod;
     for (const KnownEndpoint& entry : known) {
       if (entry.connected && !probe) continue;
-      // Each on its own thread, so that a host that hangs delays no other.
-      std::future<void>& visit = visits_[entry.endpoint.address];
-      if (visit.valid() && visit.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-        continue;
-      visit = std::async(std::launch::async,
-                         [this, entry] { entry.connected ? Probe(entry) : TryHandshake(entry); });
-    }
-    for (auto it = visits_.begin(); it != visits_.end();) {
-      const bool is_over =
-          it->second.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-      it = is_over ? visits_.erase(it) : std::next(it);
+      // On other threads, so that a host that hangs delays no other.
+      visits_.Request(entry.endpoint.address,
+                      [this, entry] { entry.connected ? Probe(entry) : TryHandshake(entry); });
     }
     const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || poked_; };
     absl::MutexLock lock(&mu_);

@@ -5,7 +5,6 @@
 #include <grpcpp/channel.h>
 
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,13 +17,14 @@
 #include "proto/outboard/v1alpha1/plugin_host.pb.h"
 #include "shim/config/config.h"
 #include "shim/hosts/endpoint.h"
+#include "shim/hosts/visit_threads.h"
 
 namespace outboard::hosts {
 
 // Tries every endpoint that is not connected periodically, looks for new sockets in the directory,
 // and probes connected hosts once a second.
 //
-// Threading: its own thread, and one for each handshake or probe, on which the callbacks run; they
+// Threading: its own thread, and others for handshakes and probes, on which the callbacks run; they
 // post to the scheduling thread. Other methods from any thread.
 // Lifetime: the thread ends with the object.
 // Errors: a host that does not answer is retried after 200 ms; each change of the error is logged
@@ -55,6 +55,9 @@ class HostConnector {
   void Retire(const std::string& address);
 
  private:
+  // In progress at a time.
+  static constexpr size_t kMaxVisits = 32;
+
   struct KnownEndpoint {
     Endpoint endpoint;
     bool is_configured = false;  // else found in the directory
@@ -83,7 +86,8 @@ class HostConnector {
   std::set<std::string> logged_problems_;  // already logged; of the thread
   bool reported_empty_ = false;            // the directory has no sockets; of the thread
   std::thread thread_;
-  std::map<std::string, std::future<void>> visits_;  // in progress, by address; of the thread
+  // Last: the visits in progress end before the members that they use are destroyed.
+  VisitThreads visits_{kMaxVisits};
 };
 
 }  // namespace outboard::hosts

@@ -128,9 +128,8 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
             << " answered: " << instance->text() << ", " << instance->info.plugins_size()
             << " plugins";
   if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
-  if (const auto bad = host.quarantined.find(instance->build_key());
-      bad != host.quarantined.end()) {
-    Enter(endpoint.host, instance, InstanceState::kQuarantined, bad->second, now);
+  if (const std::string* why = host.quarantined.Find(instance->build_key()); why != nullptr) {
+    Enter(endpoint.host, instance, InstanceState::kQuarantined, *why, now);
     return absl::OkStatus();
   }
   Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);

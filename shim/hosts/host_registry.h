@@ -23,6 +23,7 @@
 #include "shim/hosts/instance.h"
 #include "shim/hosts/instance_view.h"
 #include "shim/hosts/plans.h"
+#include "shim/hosts/quarantine.h"
 #include "shim/hosts/shadow.h"
 #include "shim/scheduler/scheduler.h"
 
@@ -131,7 +132,7 @@ class HostRegistry final : public framework::ShadowObserver {
     Instance* serving = nullptr;
     // Of the serving instance, the last serving instance, or the first that answered.
     std::optional<v1alpha1::GetHostInfoResponse> info;
-    std::map<std::string, std::string> quarantined;  // build key → why
+    hosts::Quarantine quarantined;  // by build key
   };
 
   // Whether an instance serves and is called.

@@ -59,7 +59,7 @@ absl::Status HostRegistry::Rollback(const std::string& name, absl::Time now) {
 absl::Status HostRegistry::ClearQuarantine(const std::string& name, absl::Time now) {
   absl::StatusOr<Host*> found = FindHost(name);
   if (!found.ok()) return found.status();
-  (*found)->quarantined.clear();
+  (*found)->quarantined.Clear();
   for (const auto& instance : (*found)->instances) {
     if (instance->state == InstanceState::kQuarantined)
       Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);

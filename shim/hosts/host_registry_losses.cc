@@ -83,7 +83,7 @@ void HostRegistry::GiveUp(const std::string& name, Host* host, Instance* previou
 
 void HostRegistry::Quarantine(const std::string& name, Instance* instance, const std::string& why,
                               absl::Time now) {
-  hosts_[name].quarantined[instance->build_key()] = why;
+  hosts_[name].quarantined.Add(instance->build_key(), why);
   Disconnect(instance);
   Enter(name, instance, InstanceState::kQuarantined, why, now);
 }

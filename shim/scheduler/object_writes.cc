@@ -34,6 +34,7 @@ absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1alpha
   if (!framework::HasKey(effect))
     return absl::InternalError("a host pushes an effect without a key");
   if (!allowed.ok()) return allowed;
+  if (absl::Status size = framework::CheckEffectSize(effect); !size.ok()) return size;
   MarkCachesSynced(host, now);
   if (paused_ || host->pushes_from < *host->caches_synced) {
     VLOG(3) << "Background write of " << effect.plugin()

@@ -1,0 +1,95 @@
+#include "shim/hosts/host_info_check.h"
+
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "shim/framework/answer_check.h"
+
+namespace outboard::hosts {
+namespace {
+
+using v1alpha1::GetHostInfoResponse;
+using v1alpha1::PluginInfo;
+
+constexpr size_t kMaxBuildBytes = 256;
+constexpr size_t kMaxDigestBytes = 128;
+constexpr size_t kMaxVersionBytes = 63;
+constexpr size_t kMaxNameBytes = 253;
+constexpr size_t kMaxPathBytes = 512;
+constexpr size_t kMaxSchemaBytes = 64 << 10;
+constexpr int kMaxVersions = 16;
+constexpr int kMaxPlugins = 256;
+constexpr int kMaxEnums = 64;   // of one field: capabilities, points, actions, verbs
+constexpr int kMaxParts = 256;  // of one plugin's events, fields, interests, resources
+
+// Collects the first violation.
+class Bounds {
+ public:
+  explicit Bounds(std::string where) : where_(std::move(where)) {}
+  void Count(const char* what, int count, int limit) {
+    if (count > limit) Refuse(absl::StrCat(count, " ", what, ", more than ", limit));
+  }
+  void Length(const char* what, const std::string& text, size_t limit) {
+    if (text.size() > limit)
+      Refuse(absl::StrCat(what, " of ", text.size(), " bytes, more than ", limit));
+  }
+  template <typename Texts>
+  void Lengths(const char* what, const Texts& texts, int count_limit, size_t limit) {
+    Count(what, texts.size(), count_limit);
+    if (!status_.ok()) return;
+    for (const std::string& text : texts) Length(what, text, limit);
+  }
+  void Refuse(absl::string_view what) {
+    if (status_.ok()) status_ = absl::FailedPreconditionError(absl::StrCat(where_, " has ", what));
+  }
+  const absl::Status& status() const { return status_; }
+
+ private:
+  const std::string where_;
+  absl::Status status_;
+};
+
+absl::Status CheckPlugin(const PluginInfo& plugin) {
+  Bounds bounds(absl::StrCat("plugin \"", framework::CutText(plugin.name(), 100), "\""));
+  if (plugin.name().empty()) bounds.Refuse("no name");
+  bounds.Length("a name", plugin.name(), kMaxNameBytes);
+  bounds.Count("extension points", plugin.extension_points_size(), kMaxEnums);
+  bounds.Length("a schema", plugin.args_schema(), kMaxSchemaBytes);
+  bounds.Count("events", plugin.wake_up_events_size(), kMaxParts);
+  bounds.Count("interests", plugin.interests_size(), kMaxParts);
+  bounds.Count("custom resources", plugin.custom_resources_size(), kMaxParts);
+  bounds.Lengths("needed fields", plugin.needed_fields(), kMaxParts, kMaxPathBytes);
+  if (!bounds.status().ok()) return bounds.status();
+  for (const v1alpha1::ClusterEvent& event : plugin.wake_up_events()) {
+    bounds.Length("an event's resource", event.resource(), kMaxPathBytes);
+    bounds.Count("actions of an event", event.actions_size(), kMaxEnums);
+  }
+  for (const v1alpha1::Interest& interest : plugin.interests()) {
+    bounds.Lengths("fields of an interest", interest.any_field_set(), kMaxParts, kMaxPathBytes);
+    bounds.Length("a reason", interest.post_filter_reason(), framework::kMaxMessageBytes);
+  }
+  for (const v1alpha1::CustomResource& resource : plugin.custom_resources()) {
+    bounds.Length("a custom resource", resource.resource(), kMaxPathBytes);
+    bounds.Count("verbs", resource.verbs_size(), kMaxEnums);
+  }
+  return bounds.status();
+}
+
+}  // namespace
+
+absl::Status CheckHostInfo(const GetHostInfoResponse& info) {
+  Bounds bounds("the host");
+  bounds.Lengths("contract versions", info.contract_versions(), kMaxVersions, kMaxVersionBytes);
+  bounds.Length("a build", info.build(), kMaxBuildBytes);
+  bounds.Length("a build_digest", info.build_digest(), kMaxDigestBytes);
+  bounds.Count("plugins", info.plugins_size(), kMaxPlugins);
+  bounds.Count("capabilities", info.capabilities_size(), kMaxEnums);
+  if (!bounds.status().ok()) return bounds.status();
+  for (const PluginInfo& plugin : info.plugins()) {
+    if (absl::Status checked = CheckPlugin(plugin); !checked.ok()) return checked;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace outboard::hosts

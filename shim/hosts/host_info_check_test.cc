@@ -1,0 +1,130 @@
+#include "shim/hosts/host_info_check.h"
+
+#include <functional>
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "shim/hosts/version_skew.h"
+
+namespace outboard::hosts {
+namespace {
+
+using ::testing::HasSubstr;
+using v1alpha1::GetHostInfoResponse;
+using v1alpha1::PluginInfo;
+
+GetHostInfoResponse Good() {
+  GetHostInfoResponse info;
+  info.add_contract_versions("v1alpha1");
+  info.set_host_instance("a");
+  info.set_build("0.1.0");
+  info.set_build_digest(std::string(128, 'd'));
+  PluginInfo* plugin = info.add_plugins();
+  plugin->set_name("Fit");
+  plugin->add_extension_points(v1alpha1::FILTER);
+  plugin->set_args_schema(std::string(64 << 10, ' '));
+  plugin->add_wake_up_events()->set_resource("Node");
+  plugin->add_needed_fields("Pod.spec.containers[*].args");
+  plugin->add_interests()->add_any_field_set("spec.resourceClaims");
+  plugin->add_custom_resources()->set_resource("jobs.v1.example.com");
+  return info;
+}
+
+TEST(CheckHostInfo, TakesWhatTheContractAllows) {
+  EXPECT_TRUE(CheckHostInfo(Good()).ok()) << CheckHostInfo(Good());
+  GetHostInfoResponse many = Good();
+  for (int i = 1; i < 256; ++i) *many.add_plugins() = many.plugins(0);
+  EXPECT_TRUE(CheckHostInfo(many).ok()) << CheckHostInfo(many);
+}
+
+// Every length and every count of the message has a bound.
+TEST(CheckHostInfo, RefusesWhatHasNoEnd) {
+  const std::string kLong(100000, 'x');
+  struct Case {
+    const char* says;
+    std::function<void(GetHostInfoResponse*)> make;
+  };
+  const auto plugin = [](GetHostInfoResponse* info) { return info->mutable_plugins(0); };
+  const auto many = [](auto add) {
+    for (int i = 0; i < 1000; ++i) add();
+  };
+  const Case kCases[] = {
+      {"contract versions, more than 16",
+       [&](auto* info) { many([&] { info->add_contract_versions("v1"); }); }},
+      {"contract versions of 100000 bytes",
+       [&](auto* info) { info->add_contract_versions(kLong); }},
+      {"a build of 100000 bytes, more than 256", [&](auto* info) { info->set_build(kLong); }},
+      {"a build_digest of 129 bytes, more than 128",
+       [&](auto* info) { info->set_build_digest(std::string(129, 'd')); }},
+      {"plugins, more than 256",
+       [&](auto* info) { many([&] { info->add_plugins()->set_name("p"); }); }},
+      {"capabilities, more than 64",
+       [&](auto* info) { many([&] { info->add_capabilities(v1alpha1::BATCH); }); }},
+      {"has no name", [&](auto* info) { plugin(info)->clear_name(); }},
+      {"a name of 100000 bytes", [&](auto* info) { plugin(info)->set_name(kLong); }},
+      {"extension points, more than 64",
+       [&](auto* info) { many([&] { plugin(info)->add_extension_points(v1alpha1::FILTER); }); }},
+      {"a schema of 100000 bytes", [&](auto* info) { plugin(info)->set_args_schema(kLong); }},
+      {"events, more than 256",
+       [&](auto* info) { many([&] { plugin(info)->add_wake_up_events(); }); }},
+      {"an event's resource of 100000 bytes",
+       [&](auto* info) { plugin(info)->mutable_wake_up_events(0)->set_resource(kLong); }},
+      {"actions of an event, more than 64",
+       [&](auto* info) {
+         many([&] {
+           plugin(info)->mutable_wake_up_events(0)->add_actions(v1alpha1::ClusterEvent::ADD);
+         });
+       }},
+      {"needed fields, more than 256",
+       [&](auto* info) { many([&] { plugin(info)->add_needed_fields("f"); }); }},
+      {"needed fields of 100000 bytes",
+       [&](auto* info) { plugin(info)->add_needed_fields(kLong); }},
+      {"interests, more than 256",
+       [&](auto* info) { many([&] { plugin(info)->add_interests(); }); }},
+      {"fields of an interest, more than 256",
+       [&](auto* info) {
+         many([&] { plugin(info)->mutable_interests(0)->add_any_field_set("f"); });
+       }},
+      {"fields of an interest of 100000 bytes",
+       [&](auto* info) { plugin(info)->mutable_interests(0)->add_any_field_set(kLong); }},
+      {"a reason of 100000 bytes",
+       [&](auto* info) { plugin(info)->mutable_interests(0)->set_post_filter_reason(kLong); }},
+      {"custom resources, more than 256",
+       [&](auto* info) { many([&] { plugin(info)->add_custom_resources(); }); }},
+      {"a custom resource of 100000 bytes",
+       [&](auto* info) { plugin(info)->mutable_custom_resources(0)->set_resource(kLong); }},
+      {"verbs, more than 64",
+       [&](auto* info) {
+         many([&] {
+           plugin(info)->mutable_custom_resources(0)->add_verbs(v1alpha1::CustomResource::CREATE);
+         });
+       }},
+  };
+  for (const Case& bad : kCases) {
+    GetHostInfoResponse info = Good();
+    bad.make(&info);
+    const absl::Status checked = CheckHostInfo(info);
+    EXPECT_TRUE(absl::IsFailedPrecondition(checked)) << bad.says;
+    EXPECT_THAT(std::string(checked.message()), HasSubstr(bad.says));
+    EXPECT_LT(checked.message().size(), 500u);
+  }
+}
+
+TEST(VersionSkew, MoreThanOneMinorVersion) {
+  EXPECT_FALSE(AreTooFarApart("0.1.0", "0.1.0"));
+  EXPECT_FALSE(AreTooFarApart("0.1.0", "0.2.7"));
+  EXPECT_FALSE(AreTooFarApart("0.2.0", "v0.1.0-rc.1"));
+  EXPECT_TRUE(AreTooFarApart("0.1.0", "0.3.0"));
+  EXPECT_TRUE(AreTooFarApart("0.3.0", "0.1"));
+  EXPECT_TRUE(AreTooFarApart("0.1.0", "1.1.0"));
+}
+
+TEST(VersionSkew, BuildsThatAreNoVersionsAreNotCompared) {
+  for (const char* build : {"dev", "", "fake", "gpu-host 7", "7", "1.2.3.4", "0.9x", "0.-9.0", "."})
+    EXPECT_FALSE(AreTooFarApart("0.1.0", build)) << build;
+  EXPECT_FALSE(AreTooFarApart("dev", "0.9.0"));
+}
+
+}  // namespace
+}  // namespace outboard::hosts
