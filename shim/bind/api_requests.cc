@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "shim/kube/wire/custom_resource.h"
 #include "shim/kube/wire/custom_resource_name.h"
+#include "shim/kube/wire/name_rules.h"
 
 namespace outboard::bind {
 namespace {
@@ -338,9 +339,29 @@ absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
   return request;
 }
 
+// The names of the written object. A name from a host must not lead to another path.
+absl::Status CheckNames(const v1alpha1::Effect& effect) {
+  const auto check = [](const std::string& ns, const std::string& name) -> absl::Status {
+    std::string wrong = kube::CheckPathSegment(name);
+    if (wrong.empty() && !ns.empty()) wrong = kube::CheckPathSegment(ns);
+    if (wrong.empty()) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat("the object's name or namespace ", wrong));
+  };
+  const auto check_name_of = [&](const auto& object) {
+    return check(object.namespace_(), object.name());
+  };
+  if (effect.has_bind_volume()) return check("", effect.bind_volume().name());
+  if (effect.has_select_node()) return check_name_of(effect.select_node());
+  if (effect.has_put_object()) return check_name_of(effect.put_object());
+  if (effect.has_patch_object()) return check_name_of(effect.patch_object());
+  if (effect.has_delete_object()) return check_name_of(effect.delete_object());
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod) {
+  if (absl::Status names = CheckNames(effect); !names.ok()) return names;
   if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
   if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());
   if (effect.has_put_object()) return PutRequest(effect.put_object());

@@ -83,7 +83,8 @@ bool IsPodGone(const kube::ApiResponse& answer);
 // or for custom resources the object itself. `pod` is the pod being scheduled; may be null.
 //
 // Errors: UNIMPLEMENTED for an unknown effect. INVALID_ARGUMENT for an object of another resource,
-// and for an effect that requires a pod if `pod` is null.
+// for a name that would lead to another path, and for an effect that requires a pod if `pod` is
+// null.
 struct EffectRequest {
   kube::Method method = kube::Method::kPatch;
   std::string path;

@@ -70,6 +70,37 @@ TEST(RequestOf, BindsAVolume) {
   EXPECT_EQ(RequestOf(effect, nullptr)->body.find("annotations"), std::string::npos);
 }
 
+// Names come from hosts. Each of these would lead to another path, or to another object.
+TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
+  for (const char* name : {"", ".", "..", "a/b", "a%2Fb", "../../nodes/n1"}) {
+    SCOPED_TRACE(name);
+    v1alpha1::Effect volume, claim, put, patch, del;
+    volume.mutable_bind_volume()->set_name(name);
+    claim.mutable_select_node()->set_namespace_("ns");
+    claim.mutable_select_node()->set_name(name);
+    for (auto* object : {put.mutable_put_object()}) {
+      object->set_resource("things.v1.example.com");
+      object->set_name(name);
+      object->set_json(R"({"apiVersion": "example.com/v1", "kind": "Thing"})");
+    }
+    patch.mutable_patch_object()->set_resource("things.v1.example.com");
+    patch.mutable_patch_object()->set_name(name);
+    patch.mutable_patch_object()->set_json("{}");
+    del.mutable_delete_object()->set_resource("things.v1.example.com");
+    del.mutable_delete_object()->set_name(name);
+    for (const v1alpha1::Effect* effect : {&volume, &claim, &put, &patch, &del}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(*effect, nullptr).status()))
+          << effect->ShortDebugString();
+    }
+  }
+  for (const char* ns : {".", "..", "a/b"}) {
+    v1alpha1::Effect claim;
+    claim.mutable_select_node()->set_namespace_(ns);
+    claim.mutable_select_node()->set_name("data");
+    EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(claim, nullptr).status())) << ns;
+  }
+}
+
 TEST(RequestOf, SelectsANode) {
   v1alpha1::Effect effect;
   v1alpha1::SelectNode* select = effect.mutable_select_node();

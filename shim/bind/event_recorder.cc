@@ -6,6 +6,7 @@
 #include <deque>
 #include <list>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/random/random.h"
@@ -33,6 +34,10 @@ std::string KeyOf(const EventFields& event) {
       absl::string_view("\0", 1));
 }
 
+std::string FullName(const EventFields& event) {
+  return absl::StrCat(event.pod_namespace, "/", event.name);
+}
+
 // One event to be written.
 struct WriteOperation {
   EventFields event;
@@ -56,6 +61,8 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
       : options(std::move(given)), sender(client, std::move(executor), options.fence) {}
 
   void Enqueue(WritePtr op, absl::Time now);
+  // The event's POST has its last answer: patches that waited for it may follow.
+  void OnCreated(const WritePtr& op);
   void StartReady();
   void OnAnswer(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
                 absl::Time now);
@@ -72,6 +79,10 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
   absl::BitGen random;
   std::deque<WritePtr> ready;
   size_t delayed = 0;
+  // Events whose POST has no last answer yet, by namespace and name, with the patches that wait for
+  // it: a patch that arrives first would create the event, and the POST would then fail.
+  absl::flat_hash_map<std::string, std::vector<WritePtr>> creating;
+  size_t waiting_for_post = 0;
   std::list<Remembered> remembered;  // oldest first
   absl::flat_hash_map<std::string, std::list<Remembered>::iterator> by_key;
   absl::Time last_name = absl::InfinitePast();
@@ -85,8 +96,31 @@ void EventRecorder::State::Enqueue(WritePtr op, absl::Time now) {
     LOG_EVERY_N(WARNING, 1000) << "Event dropped: queue full with " << ready.size() << " events";
     return;
   }
+  if (!op->create) {
+    if (const auto post = creating.find(FullName(op->event)); post != creating.end()) {
+      ++waiting_for_post;
+      post->second.push_back(std::move(op));
+      return;
+    }
+  } else if (!op->key.empty()) {
+    creating.try_emplace(FullName(op->event));
+  }
   ready.push_back(std::move(op));
   StartReady();
+}
+
+void EventRecorder::State::OnCreated(const WritePtr& op) {
+  const auto post = creating.find(FullName(op->event));
+  if (op->event.series_count > 0 || post == creating.end()) return;
+  for (WritePtr& patch : post->second) {
+    --waiting_for_post;
+    // The series may have grown meanwhile.
+    const auto known = by_key.find(patch->key);
+    if (known != by_key.end() && known->second->event.name == patch->event.name)
+      patch->event = known->second->event;
+    ready.push_back(std::move(patch));
+  }
+  creating.erase(post);
 }
 
 size_t EventRecorder::State::MayBeInFlight() const {
@@ -127,6 +161,7 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
   if (answer.ok() && answer->ok()) {
     ++stats.written;
     if (op->ends_series) Forget(op->key);
+    OnCreated(op);
   } else if (is_series && !op->create && code == 404) {
     // The event expired on the server or was never created: create it again, with its series.
     op->create = true;
@@ -135,6 +170,7 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
   } else if (answer.ok() && !(is_series && op->create && code == 409)) {
     ++stats.rejected;
     if (op->ends_series) Forget(op->key);
+    OnCreated(op);
     LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
                               << op->event.pod_name << " rejected: " << kube::ToStatus(*answer);
   } else {
@@ -147,6 +183,7 @@ void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status,
   if (op->once) return;
   if (op->tries >= kMaxTries || options.fence.Passed()) {
     ++stats.rejected;
+    OnCreated(op);
     LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
                               << op->event.pod_name << " not written: " << status
                               << "; not retrying";
@@ -316,7 +353,8 @@ absl::Time EventRecorder::NextTick() const {
 }
 
 size_t EventRecorder::pending() const {
-  return state_->ready.size() + state_->stats.in_flight + state_->delayed;
+  return state_->ready.size() + state_->stats.in_flight + state_->delayed +
+         state_->waiting_for_post;
 }
 
 void EventRecorder::UseAllRequests() {
@@ -328,7 +366,7 @@ size_t EventRecorder::under_way() const { return state_->ready.size() + state_->
 
 EventRecorderStats EventRecorder::stats() const {
   EventRecorderStats stats = state_->stats;
-  stats.queued = state_->ready.size() + state_->delayed;
+  stats.queued = state_->ready.size() + state_->delayed + state_->waiting_for_post;
   return stats;
 }
 

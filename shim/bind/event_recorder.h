@@ -65,9 +65,9 @@ PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile
 // Never blocks and never delays a bind: has its own queue and its own limit on requests in flight.
 //
 // Equal events (all fields except note and time) within 6 minutes form a series, as in client-go:
-// the second event patches count 2, later ones only count. The count is written after 30 minutes
-// and when the series ends, 6 minutes after its last event. "Scheduled" happens once per pod and is
-// not remembered.
+// the second event patches count 2 once the first has been answered, later ones only count. The
+// count is written after 30 minutes and when the series ends, 6 minutes after its last event.
+// "Scheduled" happens once per pod and is not remembered.
 //
 // Threading: scheduling thread only. The client's callbacks only post to the executor.
 // Lifetime: the client outlives this object. Answers after its destruction are dropped.

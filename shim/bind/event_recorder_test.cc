@@ -114,6 +114,47 @@ TEST_F(EventRecorderTest, EqualEventsBecomeASeries) {
   EXPECT_EQ(client_.request().method, Method::kPost);
 }
 
+// Several requests are in flight at a time, so a patch could arrive first: it would get 404, create
+// the event, and the POST would fail.
+TEST_F(EventRecorderTest, ASeriesWaitsForTheAnswerToItsEvent) {
+  Failed("a");
+  now_ += absl::Seconds(1);
+  Failed("b");
+  Failed("c");
+  ASSERT_EQ(client_.waiting(), 1u) << "only the POST";
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  EXPECT_EQ(recorder_->pending(), 2u);
+  EXPECT_EQ(recorder_->stats().queued, 1u);
+  Answer(201);
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("count":3)"));
+  Answer(200);
+  EXPECT_EQ(recorder_->pending(), 0u);
+  EXPECT_EQ(recorder_->stats().written, 2u);
+  EXPECT_EQ(recorder_->stats().rejected, 0u);
+}
+
+TEST_F(EventRecorderTest, ASeriesWaitsForTheRetriesOfItsEventToo) {
+  Failed("a");
+  Failed("b");
+  Fail(Delivery::kNotSent);
+  EXPECT_EQ(client_.waiting(), 0u) << "the POST is retried later, the patch after it";
+  Advance(absl::Seconds(13));
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  // Whatever the answer is: the patch creates an event that is not there.
+  Answer(403);
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  Answer(404);
+  ASSERT_EQ(client_.waiting(), 1u);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("series":{"count":2)"));
+  Answer(201);
+  EXPECT_EQ(recorder_->pending(), 0u);
+}
+
 TEST_F(EventRecorderTest, NamesDifferWithinOneMoment) {
   for (const char* node : {"n1", "n2"})
     recorder_->Record(ScheduledEvent(Pod("p"), "default-scheduler", node), now_);

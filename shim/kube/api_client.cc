@@ -5,6 +5,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "absl/synchronization/notification.h"
 #include "nlohmann/json.hpp"
 #include "shim/kube/wire/decode.h"
@@ -52,6 +55,19 @@ std::string StringField(const nlohmann::json& object, const char* name) {
 }
 
 }  // namespace
+
+absl::Status CheckRequestPath(absl::string_view path) {
+  absl::string_view rest = path.substr(0, path.find('?'));
+  if (!absl::ConsumePrefix(&rest, "/"))
+    return absl::InvalidArgumentError("a request's path must start with '/'");
+  for (const absl::string_view segment : absl::StrSplit(rest, '/')) {
+    const std::string plain = absl::StrReplaceAll(segment, {{"%2e", "."}, {"%2E", "."}});
+    if (!plain.empty() && plain != "." && plain != "..") continue;
+    return absl::InvalidArgumentError(absl::StrCat("not sent: the path ", path.substr(0, 1024),
+                                                   " has a segment \"", segment, "\""));
+  }
+  return absl::OkStatus();
+}
 
 absl::string_view MethodName(Method method) {
   switch (method) {

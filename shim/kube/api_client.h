@@ -87,6 +87,11 @@ enum class Delivery {
 Delivery DeliveryOf(const absl::Status& status);
 absl::Status WithDelivery(absl::Status status, Delivery delivery);
 
+// Whether a request's path leads where it says. A segment that is empty, "." or ".." (also encoded)
+// leads elsewhere: such a path was built from a name that is not one. The client does not send it.
+// Errors: INVALID_ARGUMENT.
+absl::Status CheckRequestPath(absl::string_view path);
+
 // Converts an answer with a status outside 200..299 to an absl::Status, with the message of the
 // Kubernetes Status in the body (JSON or protobuf), if any: 401 UNAUTHENTICATED, 403
 // PERMISSION_DENIED, 404 NOT_FOUND, 409 ABORTED (or ALREADY_EXISTS by its reason), 410

@@ -84,6 +84,7 @@ void CurlApiClient::Start(ApiRequest request, Done done) {
 
 absl::Status CurlApiClient::Stream(const ApiRequest& request, StreamSink& sink,
                                    const CancelToken& cancel) {
+  if (absl::Status path = CheckRequestPath(request.path); !path.ok()) return path;
   CurlSetup setup(config_, options_.user_agent);
   return RunCurlStream(setup, *config_.credentials, options_.reachability, request, sink, cancel);
 }
@@ -197,6 +198,8 @@ void CurlApiClient::EndNotSent(PendingPtr pending, const absl::Status& why, absl
 
 void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
   ApiRequest& request = pending->request;
+  if (absl::Status path = CheckRequestPath(request.path); !path.ok())
+    return pending->done(WithDelivery(std::move(path), Delivery::kNotSent));
   auto credentials = config_.credentials->Get(now);
   if (!credentials.ok()) return EndNotSent(std::move(pending), credentials.status(), now);
   pending->give_up_at = absl::InfiniteFuture();

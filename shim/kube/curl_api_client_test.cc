@@ -75,6 +75,23 @@ TEST(CurlApiClient, SendsMethodPathHeadersAndBody) {
   EXPECT_EQ(client.Call(Get("/api/v1/namespaces/ns/pods/a"))->http_status, 404);
 }
 
+// Such a path was built from a name that is not one: "..", or a namespace that is empty.
+TEST(CurlApiClient, DoesNotSendAPathThatLeadsElsewhere) {
+  FakeApiServer server;
+  CurlApiClient client(server.Config(), NoLimit());
+  for (const char* path :
+       {"/api/v1/namespaces/ns/pods/..", "/api/v1/namespaces/./pods/a",
+        "/api/v1/namespaces//pods/a", "/api/v1/namespaces/ns/pods/%2e%2E/secrets/a",
+        "/api/v1/nodes/?limit=1", "api/v1/nodes"}) {
+    const auto answer = client.Call(Get(path));
+    EXPECT_TRUE(absl::IsInvalidArgument(answer.status())) << path << ": " << answer.status();
+    EXPECT_EQ(DeliveryOf(answer.status()), Delivery::kNotSent) << path;
+  }
+  EXPECT_EQ(server.Requests().size(), 0u);
+  // Dots inside a name are usual.
+  EXPECT_EQ(client.Call(Get("/api/v1/nodes/..a?x=/../"))->http_status, 404);
+}
+
 TEST(CurlApiClient, ErrorAnswersAreAnswers) {
   FakeApiServer server;
   CurlApiClient client(server.Config(), NoLimit());

@@ -32,6 +32,13 @@ std::string TooLong(absl::string_view text, int limit) {
 
 }  // namespace
 
+std::string CheckPathSegment(absl::string_view name) {
+  if (name.empty()) return "must not be empty";
+  if (name == "." || name == "..") return absl::StrCat("must not be ", Quoted(name));
+  if (name.find_first_of("/%") == absl::string_view::npos) return "";
+  return absl::StrCat(Quoted(name.substr(0, 253)), " must not contain '/' or '%'");
+}
+
 std::string CheckSubdomain(absl::string_view name) {
   if (name.empty()) return "must not be empty";
   if (name.size() > 253) return TooLong(name, 253);

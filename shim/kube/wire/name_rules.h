@@ -11,6 +11,9 @@
 
 namespace outboard::kube {
 
+// A name as one segment of an API path, as upstream's IsValidPathSegmentName: neither "." nor "..",
+// without "/" and "%"; not empty.
+std::string CheckPathSegment(absl::string_view name);
 // Names of pods and nodes: RFC 1123 subdomain.
 std::string CheckSubdomain(absl::string_view name);
 // Names of namespaces and containers: RFC 1123 label.
