@@ -41,9 +41,8 @@ absl::Status ShimProcess::StartExtender() {
   options.is_ready = [this] { return CheckSynced(); };
   options.may_bind = [this] {
     if (Leading()) return absl::OkStatus();
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this replica may not bind: the lease ", config_->scheduler.leader_election.resource_name,
-        " is held by another replica"));
+    return absl::FailedPreconditionError(
+        NotLeading(config_->scheduler.leader_election.resource_name, elector_->leader()));
   };
   options.observe = [this](extender::Verb verb, absl::string_view result, absl::Duration elapsed) {
     metrics::Observe(metrics_.extender_duration.With({extender::VerbName(verb), result}), elapsed);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 
@@ -66,6 +67,12 @@ absl::string_view VerbName(Verb verb) {
       return "admit";
   }
   return "";
+}
+
+std::string NotLeading(absl::string_view lease, absl::string_view leader) {
+  return absl::StrCat("this replica does not hold the lease ", lease, "; ",
+                      leader.empty() ? "no other replica is known to hold it"
+                                     : absl::StrCat("ask ", leader, ", which does"));
 }
 
 absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions options,

@@ -33,6 +33,10 @@ struct EndpointOptions {
 
 absl::string_view VerbName(Verb verb);
 
+// Why a replica without the lease neither binds nor admits binds: only the leader knows which binds
+// are pending. `leader`: its identity; empty: unknown. Pure.
+std::string NotLeading(absl::string_view lease, absl::string_view leader);
+
 // Errors are reported in upstream's form: an `Error` in the answer to filter and bind; status 503
 // for prioritize, preempt and admit, whose answers have no error field; status 400 for an invalid
 // body.

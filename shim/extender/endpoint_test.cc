@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <deque>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -275,6 +277,7 @@ class EndpointTest : public ::testing::Test {
     scheduler_.SetProfileNames({"extender"});
     EndpointOptions options;
     options.server = Loopback();
+    options.server.serves_admit = true;
     options.deadline = absl::Seconds(5);
     options.post = [this](std::function<void(absl::Time)> work) {
       absl::MutexLock lock(&mutex_);
@@ -346,6 +349,19 @@ TEST_F(EndpointTest, ErrorsHaveUpstreamsForm) {
   EXPECT_EQ(got.body, R"({"Error":"the lease is held by another replica"})");
   EXPECT_THAT(observed_,
               ElementsAre("filter failed", "prioritize failed", "preempt failed", "bind failed"));
+}
+
+// An answer to a review has no error field, and only the leader knows the pending binds: any other
+// status makes the API server follow its failurePolicy.
+TEST_F(EndpointTest, AReplicaThatDoesNotLeadAdmitsNothing) {
+  may_bind_ = absl::FailedPreconditionError(NotLeading("outboard", "shim-b_1"));
+  std::ifstream file("shim/extender/testdata/bind_review.json");
+  const std::string review((std::istreambuf_iterator<char>(file)), {});
+  const httplib::Response got = Post("/admit", review, true);
+  EXPECT_EQ(got.status, 503);
+  EXPECT_EQ(got.body, "this replica does not hold the lease outboard; ask shim-b_1, which does\n");
+  EXPECT_EQ(NotLeading("l", ""),
+            "this replica does not hold the lease l; no other replica is known to hold it");
 }
 
 TEST_F(EndpointTest, MalformedBodiesAreSaidToBe) {
