@@ -42,7 +42,7 @@ absl::Status ShimProcess::StartExtender() {
   options.may_bind = [this] {
     if (Leading()) return absl::OkStatus();
     return absl::FailedPreconditionError(
-        NotLeading(config_->scheduler.leader_election.resource_name, elector_->leader()));
+        extender::NotLeading(config_->scheduler.leader_election.resource_name, elector_->leader()));
   };
   options.observe = [this](extender::Verb verb, absl::string_view result, absl::Duration elapsed) {
     metrics::Observe(metrics_.extender_duration.With({extender::VerbName(verb), result}), elapsed);

@@ -257,8 +257,8 @@ absl::Status Scheduler::TakePush(const std::string& name, HostRecord* host,
     case v1alpha1::SyncResponse::kEffect:
       return object_writes_.HandleBackgroundWrite(host, push.effect(), now);
     case v1alpha1::SyncResponse::kResync:
-      LOG(WARNING) << "Host \"" << name << "\" asks for a new snapshot: "
-                   << framework::CutText(push.resync().reason());
+      LOG(WARNING) << "Host \"" << name
+                   << "\" asks for a new snapshot: " << framework::CutText(push.resync().reason());
       host->wants_new_session = true;
       break;
     default:
