@@ -51,12 +51,13 @@ type pages struct {
 	*testing.T
 	*controlplane.ControlPlane
 	client    kubernetes.Interface
+	outboard  *controlplane.Outboard
 	address   string
 	cert, key string
 }
 
 // servePages starts a control plane without controllers, and Outboard with a certificate from files.
-func servePages(t *testing.T) *pages {
+func servePages(t *testing.T, options controlplane.OutboardOptions) *pages {
 	t.Helper()
 	if _, err := controlplane.OutboardDirectory(); err != nil {
 		t.Fatal(err)
@@ -79,9 +80,8 @@ func servePages(t *testing.T) *pages {
 			t.Fatal(err)
 		}
 	}
-	_, err = p.StartOutboard(t.Context(), controlplane.OutboardOptions{
-		Shim: fmt.Sprintf("secureServing: {address: %q, certFile: %q, keyFile: %q, clientCAFile: %q}", address, p.cert, p.key, filepath.Join(p.Dir, "ca.crt")),
-	})
+	options.Shim += fmt.Sprintf("\nsecureServing: {address: %q, certFile: %q, keyFile: %q, clientCAFile: %q}", address, p.cert, p.key, filepath.Join(p.Dir, "ca.crt"))
+	p.outboard, err = p.StartOutboard(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func (p *pages) wants(path, token string, status int, part string, certificates 
 // Pages need authorization by the API server; health does not.
 func TestSecureServing(t *testing.T) {
 	t.Parallel()
-	p := servePages(t)
+	p := servePages(t, controlplane.OutboardOptions{})
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
 		p.wants(path, "", http.StatusOK, "ok")
 		p.wants(path, "no token", http.StatusOK, "ok")

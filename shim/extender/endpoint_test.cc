@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <deque>
@@ -118,7 +119,7 @@ TEST_F(ExtenderServerTest, BodiesAreBounded) {
       },
       "application/json");
   // Or the connection was closed during the upload.
-  EXPECT_TRUE(!answer || answer->status == 413);
+  EXPECT_TRUE(!answer || answer->status == 411);
   auto packing = Client();
   packing->set_compress(true);
   answer = packing->Post("/filter", std::string(500000, ' '), "application/json");
@@ -148,6 +149,28 @@ TEST_F(ExtenderServerTest, WhatHasNoEndIsNotRead) {
   EXPECT_LT(http::testing::ResidentBytes(), before + (size_t{16} << 20));
   EXPECT_EQ(answered_, 0);
   EXPECT_EQ(Client()->Post("/filter", "1", "application/json")->status, 200);
+}
+
+// Room for nodes is only for bodies that carry them.
+TEST_F(ExtenderServerTest, HeadersAndBodiesWithoutNodesAreSmall) {
+  ServerOptions options = Loopback();
+  options.serves_bind = options.serves_admit = true;
+  StartServer(std::move(options));
+  const size_t before = http::testing::ResidentBytes();
+  for (const char* path : {"/filter", "/bind", "/unknown"}) {
+    http::testing::Flood(server_->port(), absl::StrCat("POST ", path, " HTTP/1.1\r\nX: "),
+                         std::string(1 << 20, 'x'));
+  }
+  const std::string chunk = absl::StrCat("100000\r\n", std::string(1 << 20, 'x'), "\r\n");
+  for (const char* path : {"/bind", "/admit", "/unknown"}) {
+    http::testing::Flood(
+        server_->port(),
+        absl::StrCat("POST ", path, " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), chunk);
+  }
+  EXPECT_LT(http::testing::ResidentBytes(), before + (size_t{16} << 20));
+  EXPECT_EQ(answered_, 0);
+  EXPECT_EQ(Client()->Post("/bind", std::string(100000, ' '), "application/json")->status, 413);
+  EXPECT_EQ(Client()->Post("/admit", std::string(100000, ' '), "application/json")->status, 200);
 }
 
 TEST_F(ExtenderServerTest, RequestsAreBounded) {
@@ -199,7 +222,7 @@ class TlsServerTest : public ExtenderServerTest {
  protected:
   TlsServerTest() { authority_.Write(Path("ca.crt"), ""); }
   static std::string Path(const std::string& name) {
-    return ::testing::TempDir() + "/extender_" + name;
+    return absl::StrCat(::testing::TempDir(), "/extender_", getpid(), "_", name);
   }
   ServerOptions Tls(bool clients) {
     ServerOptions options = Loopback();

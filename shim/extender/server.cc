@@ -2,10 +2,15 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <limits>
+#include <map>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "shim/http/bounded_server.h"
@@ -19,6 +24,35 @@ constexpr char kJson[] = "application/json";
 
 // Of a request, besides its body.
 constexpr size_t kMaxHeaderBytes = size_t{64} << 10;
+
+const std::map<std::string, Verb>& Verbs() {
+  static const auto* const verbs =
+      new std::map<std::string, Verb>{{"/filter", Verb::kFilter},
+                                      {"/prioritize", Verb::kPrioritize},
+                                      {"/preempt", Verb::kPreempt},
+                                      {"/bind", Verb::kBind},
+                                      {"/admit", Verb::kAdmit}};
+  return *verbs;
+}
+
+// Only filter, prioritize and preempt carry nodes. A pod's binding has some hundred bytes; the API
+// server adds who binds.
+size_t MostBodyBytes(Verb verb, size_t with_nodes) {
+  switch (verb) {
+    case Verb::kBind:
+      return std::min(with_nodes, size_t{64} << 10);
+    case Verb::kAdmit:
+      return std::min(with_nodes, size_t{1} << 20);
+    default:
+      return with_nodes;
+  }
+}
+
+std::optional<size_t> LengthOf(const httplib::Request& request) {
+  size_t length = 0;
+  if (!absl::SimpleAtoi(request.get_header_value("Content-Length"), &length)) return std::nullopt;
+  return length;
+}
 
 }  // namespace
 
@@ -37,16 +71,18 @@ struct Server::Impl {
       read([](const char*, size_t) { return true; });
       return Refuse(503, "too many concurrent requests", response);
     }
+    // RefuseForm has bounded the length, but not what a compressed body becomes.
+    const size_t most = MostBodyBytes(verb, options.max_body_bytes);
     std::string body;
+    body.reserve(LengthOf(request).value_or(0));
     bool too_long = false;
     const bool complete = read([&](const char* data, size_t size) {
-      too_long = size > options.max_body_bytes - body.size();
+      too_long = size > most - body.size();
       if (!too_long) body.append(data, size);
       return !too_long;
     });
     if (too_long || response.status == 413) {
-      Refuse(413, absl::StrCat("the body is longer than ", options.max_body_bytes, " bytes"),
-             response);
+      Refuse(413, absl::StrCat("the body is longer than ", most, " bytes"), response);
     } else if (!complete) {
       Refuse(400, "the body is incomplete", response);
     } else if (verb == Verb::kBind && !options.serves_bind) {
@@ -76,31 +112,43 @@ struct Server::Impl {
     --requests;
   }
 
+  // Before a byte of the body is read. True: the request was refused.
+  bool RefuseForm(const httplib::Request& request, httplib::Response& response) const {
+    if (request.method != "POST") {
+      Refuse(405, "405 method not allowed", response);
+      response.set_header("Allow", "POST");
+      return true;
+    }
+    const auto verb = Verbs().find(request.path);
+    if (verb == Verbs().end()) {
+      Refuse(404, "404 page not found", response);
+      return true;
+    }
+    const size_t most = MostBodyBytes(verb->second, options.max_body_bytes);
+    // A chunked body may have any length, and so may the lines between its chunks.
+    const std::optional<size_t> length = LengthOf(request);
+    if (request.has_header("Transfer-Encoding") || !length.has_value()) {
+      Refuse(411, "Content-Length is missing", response);
+    } else if (*length > most) {
+      Refuse(413, absl::StrCat("the body is longer than ", most, " bytes"), response);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   void AddHandlers() {
-    const std::pair<const char*, Verb> verbs[] = {{"/filter", Verb::kFilter},
-                                                  {"/prioritize", Verb::kPrioritize},
-                                                  {"/preempt", Verb::kPreempt},
-                                                  {"/bind", Verb::kBind},
-                                                  {"/admit", Verb::kAdmit}};
-    for (const auto& [path, verb] : verbs) {
+    for (const auto& [path, verb] : Verbs()) {
       server->Post(path,
                    [this, verb = verb](const httplib::Request& request, httplib::Response& response,
                                        const httplib::ContentReader& read) {
                      Serve(verb, request, read, response);
                    });
     }
-    // The library would read the bodies of other requests, chunked ones without a limit.
-    server->Post(".*", [this](const httplib::Request&, httplib::Response& response,
-                              const httplib::ContentReader& read) {
-      read([](const char*, size_t) { return false; });
-      Refuse(404, "404 page not found", response);
-    });
     server->set_pre_routing_handler(
-        [](const httplib::Request& request, httplib::Response& response) {
-          if (request.method == "POST") return httplib::Server::HandlerResponse::Unhandled;
-          Refuse(405, "405 method not allowed", response);
-          response.set_header("Allow", "POST");
-          return httplib::Server::HandlerResponse::Handled;
+        [this](const httplib::Request& request, httplib::Response& response) {
+          return RefuseForm(request, response) ? httplib::Server::HandlerResponse::Handled
+                                               : httplib::Server::HandlerResponse::Unhandled;
         });
     server->set_error_handler([](const httplib::Request&, httplib::Response& response) {
       if (response.body.empty() && response.status == 404)
@@ -122,6 +170,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   auto impl = std::make_unique<Impl>(std::move(options));
   ServerOptions& wanted = impl->options;
   http::ConnectionLimits limits;
+  limits.header_bytes = kMaxHeaderBytes;
   limits.request_bytes = wanted.max_body_bytes + kMaxHeaderBytes;
   limits.request = limits.answer = wanted.io_timeout;
   limits.idle = wanted.idle_timeout;

@@ -30,7 +30,8 @@ struct ServerOptions {
   bool serves_bind = false;
   // Whether the API server may ask about other schedulers' binds.
   bool serves_admit = false;
-  // 5,000 nodes with a kubelet's full status have about 50 MiB.
+  // Of filter and prioritize: 5,000 nodes with a kubelet's full status have about 50 MiB. Bodies of
+  // other verbs have less.
   size_t max_body_bytes = size_t{64} << 20;
   // Each open connection has a thread; more connections wait in the kernel's backlog.
   size_t max_connections = 32;

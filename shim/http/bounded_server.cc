@@ -15,6 +15,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 
 namespace outboard::http {
@@ -93,6 +94,9 @@ class Connection final : public httplib::Stream {
     read_by_ = read_by;
     write_by_ = absl::InfiniteFuture();
     left_ = limits_.request_bytes;
+    header_left_ = limits_.header_bytes;
+    in_headers_ = true;
+    header_end_ = 0;
     answered_ = refused_ = false;
   }
   // Whether the last answer refused its request.
@@ -106,7 +110,7 @@ class Connection final : public httplib::Stream {
   bool is_writable() const override { return sockets_.Await(POLLOUT, WriteBy()); }
 
   ssize_t read(char* data, size_t size) override {
-    size = std::min(size, left_);
+    size = std::min(size, in_headers_ ? std::min(left_, header_left_) : left_);
     if (size == 0) return -1;
     // The library reads headers byte by byte.
     if (begin_ == end_) {
@@ -124,6 +128,7 @@ class Connection final : public httplib::Stream {
     memcpy(data, buffer_.data() + begin_, taken);
     begin_ += taken;
     left_ -= taken;
+    if (in_headers_) FindEndOfHeaders(absl::string_view(data, taken));
     return static_cast<ssize_t>(taken);
   }
 
@@ -156,6 +161,18 @@ class Connection final : public httplib::Stream {
   socket_t socket() const override { return sockets_.peer; }
 
  private:
+  // The library reads what is not a body line by line, so that it ends exactly there.
+  void FindEndOfHeaders(absl::string_view bytes) {
+    constexpr absl::string_view kEnd = "\r\n\r\n";
+    header_left_ -= bytes.size();
+    for (const char byte : bytes) {
+      header_end_ = byte == kEnd[header_end_] ? header_end_ + 1 : byte == kEnd[0] ? 1 : 0;
+      if (header_end_ < kEnd.size()) continue;
+      in_headers_ = false;
+      return;
+    }
+  }
+
   bool IsPending() const { return encrypted_ != nullptr && SSL_pending(encrypted_) > 0; }
 
   bool CanRetry(short events, absl::Time deadline) const {
@@ -187,6 +204,9 @@ class Connection final : public httplib::Stream {
   absl::Time read_by_ = absl::InfinitePast();
   mutable absl::Time write_by_ = absl::InfiniteFuture();  // until the answer starts
   size_t left_ = 0;                                       // bytes that the request may still have
+  size_t header_left_ = 0;                                // of them, as long as in_headers_
+  bool in_headers_ = true;
+  size_t header_end_ = 0;  // bytes of the empty line that ends the headers, if they came last
   bool answered_ = false;
   bool refused_ = false;
   // Received and not yet read: from begin_ to end_.

@@ -17,8 +17,9 @@
 namespace outboard::http {
 
 struct ConnectionLimits {
-  // Bytes of one request, headers and body. The library reads a header line without an end into
-  // memory for as long as it comes.
+  // Bytes of one request: of its headers, and of all of it. The library reads a header line without
+  // an end into memory for as long as it comes.
+  size_t header_bytes = size_t{64} << 10;
   size_t request_bytes = size_t{64} << 10;
   // Time for handshake and first request, starting when a thread takes the connection, and for each
   // later request. The library would let a client that sends a byte now and then occupy a thread.
