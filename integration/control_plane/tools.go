@@ -139,7 +139,12 @@ func BuildTools(ctx context.Context, pinned bool, progress func(format string, a
 		if isExecutable(wanted.program) {
 			continue
 		}
-		progress("building %s %s (the first time takes minutes)", filepath.Base(wanted.program), wanted.from.version)
+		// etcd's version follows go.mod, not Kubernetes'.
+		what := filepath.Base(wanted.program)
+		if wanted.program != tools.Etcd {
+			what += " " + wanted.from.version
+		}
+		progress("building %s (the first time takes minutes)", what)
 		if err := goBuild(ctx, root, wanted.program, wanted.from); err != nil {
 			return nil, err
 		}
