@@ -93,7 +93,7 @@ run() {
 # names_something COMMAND-LINE TEXT: whether the text has a word of the command line, a flag, or an argument's name.
 names_something() {
   local word
-  grep -qE -- '(^|[^a-z-])--?[a-z]|\b[A-Z]{3,}\b' <<<"$2" && return
+  grep -qE -- '(^|[^a-z-])--?[a-z]|\b(FILE|NAME|HOST|SHELL|SUITE)\b' <<<"$2" && return
   for word in ${1//[^a-zA-Z0-9._-]/ }; do
     [[ $word != outboard* && ${#word} -gt 2 && $2 == *"$word"* ]] && return
   done

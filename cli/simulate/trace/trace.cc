@@ -291,7 +291,8 @@ absl::StatusOr<Json> ParseLine(const std::string& place, absl::string_view text)
   } catch (const Json::parse_error& error) {
     const std::string what = error.what();
     return absl::InvalidArgumentError(
-        absl::StrCat(place, ":", error.byte, ": invalid JSON: ", what.substr(what.find(": ") + 2)));
+        absl::StrCat(place, ":", error.byte, ": invalid JSON: ", what.substr(what.find(": ") + 2),
+                     "; a trace has one JSON object a line: outboard simulate --help trace"));
   }
   if (!fields.is_object())
     return absl::InvalidArgumentError(absl::StrCat(place, ": must be an object"));
