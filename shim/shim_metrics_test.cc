@@ -67,6 +67,7 @@ servingAddress: 127.0.0.1:0
 secureServing: {address: "localhost:0", certFile: $DIRECTORY/crt, keyFile: $DIRECTORY/key}
 extender: {address: "127.0.0.1:0", profile: outboard, admitsBindings: true}
 failurePolicies: [{plugin: Keeper, point: reserve, policy: FailOpen}]
+preemption: {maxEvictionsPerMinute: 1}
 metrics: $METRICS
 )";
 
@@ -264,7 +265,7 @@ class ShimMetricsTest : public ::testing::Test {
         [this](const PreFilterRequest& request, PreFilterResponse* response) {
           absl::MutexLock lock(&mutex_);
           asked_about_ = request.pod_uid();
-          if (absl::StartsWith(asked_about_, "full") || asked_about_ == "preemptor")
+          if (absl::StartsWith(asked_about_, "full") || absl::StartsWith(asked_about_, "preemptor"))
             Reject("NodeResourcesFit", response->mutable_rejection());
           return grpc::Status::OK;
         });
@@ -278,7 +279,7 @@ class ShimMetricsTest : public ::testing::Test {
     host_->Answer<PostFilterRequest, PostFilterResponse>(
         [this](const PostFilterRequest&, PostFilterResponse* response) {
           absl::MutexLock lock(&mutex_);
-          if (asked_about_ != "preemptor") {
+          if (!absl::StartsWith(asked_about_, "preemptor")) {
             Reject("Keeper", response->mutable_rejection());
             return grpc::Status::OK;
           }
@@ -363,14 +364,29 @@ class ShimMetricsTest : public ::testing::Test {
     ASSERT_TRUE(host_->Push(push));
     AwaitBound("member");
   }
+  // The first preemption breaks a budget; the second is beyond the minute's limit.
   void Preempt() {
+    api_.Put("poddisruptionbudgets",
+             {{"metadata", {{"name", "budget"}, {"namespace", "ns"}}},
+              {"spec", {{"selector", {{"matchLabels", {{"app", "victim"}}}}}}},
+              {"status", {{"disruptionsAllowed", 0}}}});
+    AwaitText("outboard_informer_objects{resource=\"poddisruptionbudgets.policy\"} 1");
     json victim = Pod("victim");
+    victim["metadata"]["labels"]["app"] = "victim";
     victim["spec"]["nodeName"] = "n1";
     api_.Put("pods", victim);
     json pod = Pod("preemptor");
     pod["spec"]["priority"] = 1000;
     api_.Put("pods", pod);
     ASSERT_TRUE(Await([this] { return api_.Get("pods", "ns/victim").is_null(); })) << Read(log_);
+    api_.Put("pods", victim);
+    pod = Pod("preemptor-2");
+    pod["spec"]["priority"] = 1000;
+    api_.Put("pods", pod);
+    AwaitSamples(
+        {"outboard_preemption_budget_violations_total", "outboard_preemptions_limited_total"});
+    for (const char* name : {"ns/preemptor", "ns/preemptor-2"}) api_.Delete("pods", name);
+    api_.Delete("pods", "ns/victim");
   }
   // The host says that it fits.
   void PlaceAPodThatDoesNotFit() {
@@ -523,6 +539,8 @@ TEST_F(ShimMetricsTest, EveryFamilyHasASampleInARunThatExercisesIt) {
         "\"FailOpen\"} 1",
         "outboard_host_protocol_errors_total{host=\"main\"}",
         "outboard_guard_refusals_total{reason=\"cpu\"}",
+        "outboard_preemptions_limited_total{limit=\"minute\"}",
+        "outboard_preemption_budget_violations_total 1",
         "outboard_informer_lists_total{reason=\"start\",resource=\"pods\"} 1",
         "outboard_informer_objects{resource=\"nodes\"} 2",
         "outboard_informer_events_total{resource=\"pods\",type=\"DELETED\"}",
