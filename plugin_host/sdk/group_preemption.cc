@@ -98,9 +98,18 @@ Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
   const std::vector<Slot> nodes = NodesOf(room.places);
   // The least important first.
   for (size_t i = room.leaving.size(); i-- > 0;) {
-    for (const PodRecord* pod : units[room.leaving[i]].pods) {
+    const VictimUnit& unit = units[room.leaving[i]];
+    bool any_there = false;
+    for (const PodRecord* pod : unit.pods) {
       const bool there = std::binary_search(nodes.begin(), nodes.end(), pod->slot);
       (there ? preemption->victims : preemption->companions).push_back(pod);
+      any_there |= there;
+    }
+    // For example, a pod elsewhere in the zone that repels the group. As in kube-scheduler, only
+    // pods on the nodes themselves may be evicted for the room, and their groups.
+    if (!any_there) {
+      return SayPreemption(v1alpha1::UNSCHEDULABLE,
+                           "not eligible because pods on other nodes would have to leave.");
     }
   }
   if (!preemption->victims.empty()) return Verdict::Success();

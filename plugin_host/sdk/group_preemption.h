@@ -35,7 +35,8 @@ class GroupDryRun {
 };
 
 struct GroupPreemption {
-  GroupPlaces places;  // from Place
+  // From Place. The shim accepts nodes only for members of the pod's group, by GroupOf.
+  GroupPlaces places;
   // On the nodes of `places`, the most important first; at least one.
   std::vector<const PodRecord*> victims;
   std::vector<const PodRecord*> companions;  // elsewhere, see PreemptionCandidate.companion_uids
@@ -75,8 +76,8 @@ struct Room {
 };
 std::optional<Room> MakeRoom(absl::Span<const VictimUnit> units, GroupDryRun& dry_run);
 // Fills in the places and the pods that leave: pods on the places' nodes as victims, the most
-// important first, others as companions. Without victims the group already fits, on nodes nominated
-// for other members: returns the rejection for that.
+// important first, others as companions. A rejection if a unit has no pod on these nodes, and
+// without victims: then the group already fits, on nodes nominated for other members.
 Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
                      GroupPreemption* preemption);
 

@@ -45,7 +45,7 @@ struct PreemptionCandidate {
   Slot slot = kNoSlot;
   std::vector<const PodRecord*> victims;  // The most important first.
   // Pods on any node that leave with these, because they cannot run without these. The dry run
-  // ignores them.
+  // ignores them. The shim accepts only members of a victim's group, by GroupOf (pod_groups.h).
   std::vector<const PodRecord*> companions;
   int budget_violations = 0;  // Evictions of both that violate a PodDisruptionBudget.
 };

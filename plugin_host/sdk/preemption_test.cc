@@ -56,6 +56,10 @@ TEST_F(PreemptionTest, VictimsOfAGroupAreThoseOnItsNodes) {
   EXPECT_TRUE(SplitVictims({{{member, 3}}, {1}}, units, &preemption).ok());
   EXPECT_THAT(preemption.victims, ElementsAre(here));
   EXPECT_THAT(preemption.companions, ElementsAre(away));
+  // Only pods elsewhere would have to leave, beside others here.
+  GroupPreemption elsewhere;
+  EXPECT_EQ(SplitVictims({{{member, 3}}, {0, 1}}, units, &elsewhere).code(),
+            v1alpha1::UNSCHEDULABLE);
   // No pod has to leave these nodes.
   GroupPreemption none;
   EXPECT_EQ(SplitVictims({{{member, 3}}, {0}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
