@@ -201,9 +201,9 @@ class ExecCredentials : public CredentialSource {
   absl::Time NextRun() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return std::max(rejected_ ? absl::InfinitePast() : refresh_at_, not_before_);
   }
-  // Whether a run has begun or is about to.
+  // Whether a run has begun or is about to. After a failed run that is not so until the next one.
   bool Wanted(absl::Time now) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return running_ || now >= NextRun();
+    return running_ || now >= NextRun() || (rejected_ && failure_.ok());
   }
 
   void Run() {
