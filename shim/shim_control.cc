@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "shim/diagnostics/host_report.h"
 #include "shim/diagnostics/queue_report.h"
 #include "shim/hosts/plans.h"
@@ -64,7 +65,8 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
         // Handle pending host messages first: the report includes acknowledgements that have
         // arrived.
         scheduler_.Tick(now);
-        diagnostics::QueueReport report = diagnostics::CollectQueue(scheduler_.queue(), query, now);
+        diagnostics::QueueReport report =
+            diagnostics::CollectQueue(scheduler_.queue(), query, now, absl::Now());
         for (const hosts::HostRegistry::View& view : host_registry_.Describe()) {
           if (view.state != hosts::InstanceState::kServing) continue;
           report.hosts.push_back({view.host, view.instance, view.usable, view.sent_version,
@@ -100,7 +102,8 @@ std::string ShimProcess::DescribeConfig() {
 absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
   const auto report = task_queue_.Ask<diagnostics::HostReport>(
       [this](absl::Time now) {
-        diagnostics::HostReport report = diagnostics::CollectHosts(host_registry_, now);
+        diagnostics::HostReport report =
+            diagnostics::CollectHosts(host_registry_, now, absl::Now());
         report.api_server = std::string(reachability_.Check(now).message());
         return report;
       },

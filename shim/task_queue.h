@@ -12,6 +12,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "shim/framework/waiter.h"
+#include "shim/steady_condition.h"
 
 namespace outboard::shim {
 
@@ -57,12 +58,13 @@ class TaskQueue {
       T value = question(now);
       absl::MutexLock lock(&mu_);
       *answer = std::move(value);
+      answered_.Notify();
     });
     absl::MutexLock lock(&mu_);
     const auto ended = [this, &answer]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
       return closed_ || answer->has_value();
     };
-    mu_.AwaitWithTimeout(absl::Condition(&ended), timeout);
+    answered_.AwaitFor(mu_, timeout, ended);
     return std::move(*answer);
   }
 
@@ -70,6 +72,7 @@ class TaskQueue {
   void Close() {
     absl::MutexLock lock(&mu_);
     closed_ = true;
+    answered_.Notify();
   }
 
  private:
@@ -77,6 +80,7 @@ class TaskQueue {
   absl::Mutex mu_;
   std::vector<Work> waiting_ ABSL_GUARDED_BY(mu_);
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
+  SteadyCondition answered_;
   std::vector<Work> running_;  // scheduling thread only; keeps its capacity
 };
 

@@ -10,9 +10,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/access/expiring_cache.h"
+#include "shim/clock.h"
 #include "shim/http/server.h"
 #include "shim/kube/api_client.h"
 
@@ -27,7 +27,7 @@ struct ReviewGuardOptions {
   size_t max_entries = 1024;
   // For one request to the API server.
   absl::Duration timeout = absl::Seconds(5);
-  std::function<absl::Time()> clock = [] { return absl::Now(); };
+  std::function<absl::Time()> clock = [] { return SteadyNow(); };
   // Called with every decision: allowed, unauthenticated, forbidden or unavailable.
   std::function<void(absl::string_view)> on_verdict;
 };

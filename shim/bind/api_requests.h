@@ -56,9 +56,9 @@ std::string BindingBody(const BindRequest& request);
 std::string PodPath(absl::string_view pod_namespace, absl::string_view pod_name);
 std::string PodStatusPath(absl::string_view pod_namespace, absl::string_view pod_name);
 // The strategic merge patch that changes the pod's status to `change`, in kube-scheduler's form
-// with the pod's UID as precondition; nullopt if nothing changes.
+// with the pod's UID as precondition; nullopt if nothing changes. `wall` is the time of the change.
 std::optional<std::string> PodStatusPatchBody(const PodFacts& pod, const StatusChange& change,
-                                              absl::Time now);
+                                              absl::Time wall);
 
 // Evicts a pod for a pod with higher priority.
 struct EvictRequest {
@@ -72,7 +72,7 @@ struct EvictRequest {
   std::string message;
 };
 // The strategic merge patch that adds the condition DisruptionTarget, reason PreemptionByScheduler.
-std::string DisruptionPatchBody(const EvictRequest& request, absl::Time now);
+std::string DisruptionPatchBody(const EvictRequest& request, absl::Time wall);
 // Deletes only the pod with this UID, not another one of the same name.
 std::string DeleteBody(const EvictRequest& request);
 // The answer to a request about a pod with its UID as precondition says that this pod no longer

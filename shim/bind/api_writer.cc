@@ -390,7 +390,7 @@ void ApiWriter::State::StartStatus(absl::Time now) {
       continue;
     }
     if (op->tries == 0) status_waiting.erase(op->pod.pod_uid);
-    std::optional<std::string> body = PodStatusPatchBody(op->pod, op->change, now);
+    std::optional<std::string> body = PodStatusPatchBody(op->pod, op->change, options.wall());
     if (!body.has_value()) continue;
     status_busy.insert(op->pod.pod_uid);
     ++status_requests;
@@ -475,7 +475,7 @@ void ApiWriter::PatchStatus(const kube::PodObject& pod, const StatusChange& chan
       waiting.change.nominated_node_name = change.nominated_node_name;
     return;
   }
-  if (!PodStatusPatchBody(facts, change, now).has_value()) return;
+  if (!PodStatusPatchBody(facts, change, state_->options.wall()).has_value()) return;
   if (state_->status_ready.size() >= state_->options.max_status_queued) {
     ++state_->stats.status_dropped;
     return;

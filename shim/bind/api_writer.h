@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
 #include "shim/bind/executor.h"
@@ -55,6 +56,8 @@ using WriteDone = std::function<void(const WriteResult&, absl::Time now)>;
 struct ApiWriterOptions {
   // Nothing is sent once it has passed. Also checked on the client's thread right before a send.
   Fence fence;
+  // The time that is written into objects: wall time. All other times are the caller's `now`.
+  std::function<absl::Time()> wall = absl::Now;
   // Called on the scheduling thread right before a bind is passed to the client, unless an earlier
   // send may have been executed: whether the node can still take the pod.
   std::function<absl::Status(const BindRequest&)> still_fits = [](const BindRequest&) {

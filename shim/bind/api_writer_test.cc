@@ -45,6 +45,7 @@ class ApiWriterTest : public ::testing::Test {
     MakeWith(std::move(options));
   }
   void MakeWith(ApiWriterOptions options) {
+    options.wall = [this] { return now_ - kUptime; };
     writer_ = std::make_unique<ApiWriter>(
         &client_,
         [this](std::function<void(absl::Time)> closure) {
@@ -87,7 +88,9 @@ class ApiWriterTest : public ::testing::Test {
     EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1700000000);
+  // From the wall clock to that of waits.
+  static constexpr absl::Duration kUptime = absl::Hours(500000);
+  absl::Time now_ = absl::FromUnixSeconds(1700000000) + kUptime;
   absl::Time fence_ = absl::InfiniteFuture();
   // Declared before the client, whose destructor posts answers.
   std::vector<std::function<void(absl::Time)>> executor_;

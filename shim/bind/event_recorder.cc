@@ -51,7 +51,8 @@ using WritePtr = std::shared_ptr<WriteOperation>;
 
 struct Remembered {
   std::string key;
-  EventFields event;
+  EventFields event;  // its times are wall times
+  absl::Time last_seen;
 };
 
 }  // namespace
@@ -212,8 +213,8 @@ void EventRecorder::State::FinishSeries(absl::Time now) {
     auto current = it++;
     const EventFields& event = current->event;
     if (event.series_count == 0) {
-      if (event.event_time < now - kFinishTime) Forget(std::string(current->key));
-    } else if (event.series_last_observed < now - kFinishTime) {
+      if (current->last_seen < now - kFinishTime) Forget(std::string(current->key));
+    } else if (current->last_seen < now - kFinishTime) {
       auto op = std::make_shared<WriteOperation>();
       op->event = event;
       op->key = current->key;
@@ -296,13 +297,14 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
   op->create = true;
   EventFields& fields = op->event;
   // Two events at the same time need two names.
-  state.last_name = std::max(now, state.last_name + absl::Nanoseconds(1));
+  const absl::Time wall = state.options.wall();
+  state.last_name = std::max(wall, state.last_name + absl::Nanoseconds(1));
   fields.name = EventName(event.pod_name, state.last_name);
   fields.pod_namespace = std::move(event.pod_namespace);
   fields.pod_name = std::move(event.pod_name);
   fields.pod_uid = std::move(event.pod_uid);
   fields.pod_resource_version = std::move(event.pod_resource_version);
-  fields.event_time = now;
+  fields.event_time = wall;
   fields.reporting_instance = absl::StrCat(event.profile, "-", state.options.hostname);
   fields.reporting_controller = std::move(event.profile);
   fields.action = std::move(event.action);
@@ -314,7 +316,8 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
     auto it = state.by_key.find(op->key);
     if (it != state.by_key.end()) {
       EventFields& first = it->second->event;
-      first.series_last_observed = now;
+      first.series_last_observed = wall;
+      it->second->last_seen = now;
       if (first.series_count > 0) {
         ++first.series_count;
         ++state.stats.merged;
@@ -324,7 +327,7 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
       op->event = first;
       op->create = false;
     } else if (state.ready.size() < state.options.max_queued) {
-      state.remembered.push_back(Remembered{op->key, fields});
+      state.remembered.push_back(Remembered{op->key, fields, now});
       state.by_key.emplace(op->key, std::prev(state.remembered.end()));
       if (state.remembered.size() > state.options.max_series) {
         state.Forget(std::string(state.remembered.front().key));

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/executor.h"
 #include "shim/bind/fence.h"
@@ -21,6 +22,8 @@ struct EventRecorderOptions {
   std::string hostname;
   // See ApiWriterOptions.
   Fence fence;
+  // The time that is written into objects: wall time. All other times are the caller's `now`.
+  std::function<absl::Time()> wall = absl::Now;
   // Binds come first: with few events the API server has more time for them. Therefore few events
   // are written at a time, and more only as the queue grows.
   int min_in_flight = 2;

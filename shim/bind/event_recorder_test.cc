@@ -23,6 +23,7 @@ class EventRecorderTest : public ::testing::Test {
   void Make(EventRecorderOptions options) {
     options.hostname = "host-1";
     options.fence.clock = [this] { return now_; };
+    options.wall = [this] { return now_ - kUptime; };
     recorder_ = std::make_unique<EventRecorder>(
         &client_,
         [this](std::function<void(absl::Time)> closure) {
@@ -63,7 +64,9 @@ class EventRecorderTest : public ::testing::Test {
     now_ = end;
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1700000000);
+  // From the wall clock to that of waits.
+  static constexpr absl::Duration kUptime = absl::Hours(500000);
+  absl::Time now_ = absl::FromUnixSeconds(1700000000) + kUptime;
   // Declared before the client, whose destructor posts answers.
   std::vector<std::function<void(absl::Time)>> executor_;
   kube::ScriptedApiClient client_;

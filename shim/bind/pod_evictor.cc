@@ -65,7 +65,7 @@ void PodEvictor::State::StartReady(absl::Time now) {
       request.accept = std::string(kube::kMetadataOnly);
       request.path = PodStatusPath(op->request.pod_namespace, op->request.pod_name);
       request.content_type = std::string(kube::kStrategicMergePatch);
-      request.body = DisruptionPatchBody(op->request, now);
+      request.body = DisruptionPatchBody(op->request, options.wall());
       sender.Start(std::move(request), weak_from_this(), &State::OnPatched, op);
     }
   }

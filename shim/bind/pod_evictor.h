@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
 #include "shim/bind/executor.h"
@@ -31,6 +32,8 @@ using EvictionDone = std::function<void(const EvictionResult&, absl::Time now)>;
 struct PodEvictorOptions {
   // See ApiWriterOptions.
   Fence fence;
+  // The time that is written into objects: wall time. All other times are the caller's `now`.
+  std::function<absl::Time()> wall = absl::Now;
   int max_in_flight = 16;
 };
 

@@ -24,6 +24,7 @@ class PodEvictorTest : public ::testing::Test {
     PodEvictorOptions options;
     options.fence.deadline = [this] { return fence_; };
     options.fence.clock = [this] { return now_; };
+    options.wall = [this] { return now_ - kUptime; };
     options.max_in_flight = 2;
     evictor_ = std::make_unique<PodEvictor>(
         &client_,
@@ -49,7 +50,9 @@ class PodEvictorTest : public ::testing::Test {
     Drain();
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1700000000);
+  // From the wall clock to that of waits.
+  static constexpr absl::Duration kUptime = absl::Hours(500000);
+  absl::Time now_ = absl::FromUnixSeconds(1700000000) + kUptime;
   absl::Time fence_ = absl::InfiniteFuture();
   std::vector<std::function<void(absl::Time)>> executor_;
   kube::ScriptedApiClient client_;  // its destructor ends pending requests into the executor

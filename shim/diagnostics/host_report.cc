@@ -25,8 +25,11 @@ Json ToJson(const hosts::ShadowReport& shadow) {
 
 }  // namespace
 
-HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now) {
-  return {now, "", hosts.Describe()};
+HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now, absl::Time wall) {
+  HostReport report = {wall, "", hosts.Describe()};
+  // The start is a wall time of the host.
+  for (hosts::HostRegistry::View& view : report.instances) view.since += wall - now;
+  return report;
 }
 
 std::string ToJson(const HostReport& report) {

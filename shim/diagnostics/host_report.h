@@ -18,8 +18,10 @@ struct HostReport {
   std::vector<hosts::HostRegistry::View> instances;
 };
 
+// `wall` is the wall time at `now`: readers get wall times.
+//
 // Threading: scheduling thread.
-HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now);
+HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now, absl::Time wall);
 
 // One object: `time`, `apiServer` unless it is empty, `instances`; times in RFC 3339.
 // Threading: any thread.

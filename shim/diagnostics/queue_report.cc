@@ -70,7 +70,8 @@ bool IsAsked(const QueuedPod& pod, absl::string_view key) {
          key.substr(ns.size() + 1) == pod.pod->pod.name();
 }
 
-PodEntry Copy(const QueuedPod& pod) {
+// `to_wall` converts times of the queue to wall times; what is not set stays so.
+PodEntry Copy(const QueuedPod& pod, absl::Duration to_wall) {
   PodEntry entry;
   entry.ns = pod.pod->pod.namespace_();
   entry.name = pod.pod->pod.name();
@@ -87,11 +88,11 @@ PodEntry Copy(const QueuedPod& pod) {
   entry.gate_message = pod.gate_message;
   entry.parked_host = pod.parked_host;
   entry.last_event = pod.last_event;
-  entry.queued = pod.timestamp;
-  entry.initial_attempt = pod.initial_attempt_time.value_or(absl::InfinitePast());
-  entry.last_transition = pod.last_transition;
+  entry.queued = pod.timestamp + to_wall;
+  entry.initial_attempt = pod.initial_attempt_time.value_or(absl::InfinitePast()) + to_wall;
+  entry.last_transition = pod.last_transition + to_wall;
   if (pod.place == Place::kBackoff || pod.place == Place::kErrorBackoff)
-    entry.backoff_until = pod.backoff_expiration.value_or(absl::InfinitePast());
+    entry.backoff_until = pod.backoff_expiration.value_or(absl::InfinitePast()) + to_wall;
   return entry;
 }
 
@@ -125,9 +126,9 @@ Json PodJson(const PodEntry& pod) {
 }  // namespace
 
 QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& query,
-                         absl::Time now) {
+                         absl::Time now, absl::Time wall) {
   QueueReport report;
-  report.time = now;
+  report.time = wall;
   std::vector<const QueuedPod*> asked;
   queue.ForEach([&](const QueuedPod& pod) {
     Count(pod.place, &report.counts);
@@ -141,7 +142,7 @@ QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& 
                     });
   report.omitted = asked.size() - listed;
   report.pods.reserve(listed);
-  for (size_t i = 0; i < listed; ++i) report.pods.push_back(Copy(*asked[i]));
+  for (size_t i = 0; i < listed; ++i) report.pods.push_back(Copy(*asked[i], wall - now));
   return report;
 }
 

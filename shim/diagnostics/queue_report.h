@@ -60,11 +60,11 @@ struct QueueReport {
 };
 
 // Pods by place, in the order of `Place`, then by arrival there. Visits every pod but copies only
-// the listed ones.
+// the listed ones. `wall` is the wall time at `now`: readers get wall times.
 //
 // Threading: scheduling thread.
 QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& query,
-                         absl::Time now);
+                         absl::Time now, absl::Time wall);
 
 // One object: `time`, `apiServer`, `counts`, `pods`, `omitted`, `hosts`; times in RFC 3339. Unset
 // times and an empty `apiServer` are omitted.

@@ -26,11 +26,14 @@ class QueueReportTest : public ::testing::Test {
     ASSERT_TRUE(queue_.AddUnschedulable(uid, {{"Fit"}, {}}, now_));
   }
   Json Of(const std::string& uid) {
-    const Json json = Json::parse(ToJson(CollectQueue(queue_, {.pod = "ns/" + uid}, now_)));
+    const Json json =
+        Json::parse(ToJson(CollectQueue(queue_, {.pod = "ns/" + uid}, now_, now_ - kUptime)));
     return json["pods"].size() == 1 ? json["pods"][0] : Json();
   }
 
-  absl::Time now_ = absl::FromUnixSeconds(1000);
+  // From the wall clock to that of waits.
+  static constexpr absl::Duration kUptime = absl::Hours(500000);
+  absl::Time now_ = absl::FromUnixSeconds(1000) + kUptime;
   queue::testing::FakeGate gate_;
   queue::SchedulingQueue queue_{queue::QueueOptions{}, now_, &gate_};
 };
@@ -43,7 +46,7 @@ TEST_F(QueueReportTest, ReportsWhereEachPodIsAndWhy) {
   ASSERT_EQ(queue_.Pop(now_)->uid(), "flying");
   queue_.Add(MakePod("waiting"), now_);
 
-  const Json all = Json::parse(ToJson(CollectQueue(queue_, {}, now_)));
+  const Json all = Json::parse(ToJson(CollectQueue(queue_, {}, now_, now_ - kUptime)));
   EXPECT_EQ(all["counts"],
             Json::parse(R"({"active": 1, "backoff": 0, "errorBackoff": 0, "unschedulable": 1,
       "gated": 1, "parked": 1, "inFlight": 1})"));
@@ -97,7 +100,7 @@ TEST_F(QueueReportTest, CountsWhatLetAPodTryAgain) {
 
 TEST_F(QueueReportTest, ListsAtMostAsManyAsAskedAndCountsAll) {
   for (int i = 0; i < 5; ++i) queue_.Add(MakePod("p" + std::to_string(i)), now_);
-  const QueueReport report = CollectQueue(queue_, {.limit = 2, .pod = ""}, now_);
+  const QueueReport report = CollectQueue(queue_, {.limit = 2, .pod = ""}, now_, now_ - kUptime);
   ASSERT_EQ(report.pods.size(), 2u);
   EXPECT_EQ(report.pods[0].name, "p0");
   EXPECT_EQ(report.pods[1].name, "p1");
@@ -106,7 +109,7 @@ TEST_F(QueueReportTest, ListsAtMostAsManyAsAskedAndCountsAll) {
 }
 
 TEST_F(QueueReportTest, NamesHowFarHostsAre) {
-  QueueReport report = CollectQueue(queue_, {}, now_);
+  QueueReport report = CollectQueue(queue_, {}, now_, now_ - kUptime);
   report.hosts.push_back({"main", "i-1", true, 7, 6});
   EXPECT_EQ(Json::parse(ToJson(report))["hosts"],
             Json::parse(R"([{"name": "main", "instance": "i-1",

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::http {
 namespace {
@@ -57,7 +57,7 @@ struct Sockets {
   // Waits until the client's socket is ready for `events`. False at the deadline.
   bool Await(short events, absl::Time deadline) const {
     while (true) {
-      const absl::Duration left = deadline - absl::Now();
+      const absl::Duration left = deadline - SteadyNow();
       if (left <= absl::ZeroDuration()) return false;
       pollfd wanted{peer, events, 0};
       const int ready =
@@ -194,7 +194,7 @@ class Connection final : public httplib::Stream {
   }
 
   absl::Time WriteBy() const {
-    if (write_by_ == absl::InfiniteFuture()) write_by_ = absl::Now() + limits_.answer;
+    if (write_by_ == absl::InfiniteFuture()) write_by_ = SteadyNow() + limits_.answer;
     return write_by_;
   }
 
@@ -218,7 +218,7 @@ class Connection final : public httplib::Stream {
 // Lets a client whose request was not read to its end receive the answer.
 void Discard(const Sockets& sockets) {
   shutdown(sockets.peer, SHUT_WR);
-  const absl::Time deadline = absl::Now() + kStopPatience;
+  const absl::Time deadline = SteadyNow() + kStopPatience;
   std::array<char, 4096> buffer;
   for (size_t discarded = 0; discarded < kDiscarded && sockets.Await(POLLIN, deadline);) {
     const ssize_t got = recv(sockets.peer, buffer.data(), buffer.size(), 0);
@@ -269,7 +269,7 @@ bool BoundedServer::process_and_close_socket(socket_t socket) {
 }
 
 bool BoundedServer::Serve(socket_t socket) {
-  absl::Time read_by = absl::Now() + limits_.request;
+  absl::Time read_by = SteadyNow() + limits_.request;
   fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
   const Sockets sockets{socket, svr_sock_};
   const std::unique_ptr<SSL, void (*)(SSL*)> encrypted(
@@ -289,10 +289,10 @@ bool BoundedServer::Serve(socket_t socket) {
     served = process_request(connection, /*close_connection=*/!keeps, closed,
                              [&](httplib::Request& request) { request.ssl = encrypted.get(); });
     if (!keeps || !served || closed || connection.refused() ||
-        !connection.AwaitRequest(absl::Now() + limits_.idle)) {
+        !connection.AwaitRequest(SteadyNow() + limits_.idle)) {
       break;
     }
-    read_by = absl::Now() + limits_.request;
+    read_by = SteadyNow() + limits_.request;
   } while (svr_sock_ != INVALID_SOCKET);
   if (encrypted != nullptr) {
     ERR_clear_error();

@@ -23,6 +23,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::http {
 namespace {
@@ -222,7 +223,7 @@ struct ServingCertificate::State {
   // At most one check per period; other handshakes use the current material.
   std::shared_ptr<const Material> Current() {
     absl::MutexLock lock(&mutex);
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     if (now - looked < options.period) return material;
     looked = now;
     // Before reading: a file that changes during the read differs at the next check.
@@ -278,7 +279,7 @@ absl::StatusOr<std::unique_ptr<ServingCertificate>> ServingCertificate::Load(
   auto state = std::make_unique<State>(std::move(options));
   {
     absl::MutexLock lock(&state->mutex);
-    state->looked = state->made_at = absl::Now();
+    state->looked = state->made_at = SteadyNow();
     state->seen = state->Look();
     absl::StatusOr<std::shared_ptr<const Material>> made = state->Make();
     if (!made.ok()) return made.status();

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "shim/clock.h"
 #include "shim/kube/curl_api_client.h"
 #include "shim/kube/testing/fake_api_encoding.h"
 #include "shim/kube/testing/fake_api_server.h"
@@ -202,8 +203,8 @@ TEST_P(InformerTest, BothFormsOfExpiryListAgainAndReportTheDifference) {
   const uint64_t expired_before = informer_->stats().expired;
   // A connection cut in the middle of the second list only restarts that list, and the 410 answer
   // may be cut too. Repeat both faults until a resumed watch has received 410.
-  const absl::Time give_up = absl::Now() + absl::Seconds(20);
-  while (informer_->stats().expired == expired_before && absl::Now() < give_up) {
+  const absl::Time give_up = SteadyNow() + absl::Seconds(20);
+  while (informer_->stats().expired == expired_before && SteadyNow() < give_up) {
     server_.Inject(gone);
     server_.CloseConnections();
     absl::SleepFor(absl::Milliseconds(20));

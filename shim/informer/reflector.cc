@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::informer {
 namespace {
@@ -123,13 +123,13 @@ class Reflector::WatchSink : public kube::StreamSink {
     }
     decoder_.emplace(*encoding_ == Encoding::kProtobuf ? kube::WatchFraming::kLengthPrefixed
                                                        : kube::WatchFraming::kNewlineDelimited);
-    policy_.OnWatchOpened(absl::Now());
+    policy_.OnWatchOpened(SteadyNow());
     ++reflector_.stats_.watches;
     return absl::OkStatus();
   }
 
   absl::Status OnData(absl::string_view data) override {
-    policy_.OnData(absl::Now());
+    policy_.OnData(SteadyNow());
     if (!decoder_.has_value()) {
       error_body_.append(data.data(), std::min(data.size(), kMaxErrorBody - error_body_.size()));
       return absl::OkStatus();
@@ -246,13 +246,13 @@ void Reflector::Stop() {
 
 void Reflector::Run() {
   while (!cancel_.cancelled()) {
-    const Step step = policy_.Next(absl::Now());
+    const Step step = policy_.Next(SteadyNow());
     if (step.delay > absl::ZeroDuration() && cancel_.WaitFor(step.delay)) return;
     bool failed = true;
     const Failure failure = step.kind == Step::Kind::kList ? List(step, &failed) : Watch(step);
     if (!failed || cancel_.cancelled()) continue;
     if (!IsAbsent(step, failure)) Count(step, failure);
-    policy_.OnEnd(failure, absl::Now());
+    policy_.OnEnd(failure, SteadyNow());
   }
 }
 

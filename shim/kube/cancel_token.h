@@ -11,6 +11,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "shim/steady_condition.h"
 
 namespace outboard::kube {
 
@@ -18,6 +19,7 @@ namespace outboard::kube {
 struct CancelState {
   absl::Mutex mutex;
   bool cancelled ABSL_GUARDED_BY(mutex) = false;
+  SteadyCondition changed;
   uint64_t next_id ABSL_GUARDED_BY(mutex) = 0;
   std::map<uint64_t, std::function<void()>> listeners ABSL_GUARDED_BY(mutex);
 };
@@ -72,6 +74,7 @@ inline void CancelToken::Cancel() const {
   absl::MutexLock lock(&state_->mutex);
   if (state_->cancelled) return;
   state_->cancelled = true;
+  state_->changed.Notify();
   for (auto& [id, callback] : state_->listeners) callback();
 }
 
@@ -82,7 +85,10 @@ inline bool CancelToken::cancelled() const {
 
 inline bool CancelToken::WaitFor(absl::Duration duration) const {
   absl::MutexLock lock(&state_->mutex);
-  return state_->mutex.AwaitWithTimeout(absl::Condition(&state_->cancelled), duration);
+  CancelState& state = *state_;
+  return state.changed.AwaitFor(
+      state.mutex, duration,
+      [&state]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) { return state.cancelled; });
 }
 
 }  // namespace outboard::kube

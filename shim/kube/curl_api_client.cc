@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "shim/clock.h"
 #include "shim/kube/curl_stream.h"
 
@@ -32,7 +31,7 @@ struct CurlApiClient::Transfer {
   // How often before_send allowed a send, and the status of its last refusal.
   int allowed = 0;
   absl::Status refused;
-  absl::Time ends_by = absl::InfiniteFuture();  // on the clock of SteadyNow
+  absl::Time ends_by = absl::InfiniteFuture();
   absl::Time sent_at;
   char detail[CURL_ERROR_SIZE] = "";
 };
@@ -104,7 +103,7 @@ void CurlApiClient::Run() {
       if (stopping_) break;
     }
     TakeInbox();
-    StartReady(absl::Now());
+    StartReady(SteadyNow());
     int running = 0;
     curl_multi_perform(multi_, &running);
     // Ended requests free slots: start waiting requests before sleeping.
@@ -264,13 +263,13 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
 
 size_t CurlApiClient::OnHeader(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<Transfer*>(user);
-  transfer->client->last_received_ = absl::Now();
+  transfer->client->last_received_ = SteadyNow();
   return transfer->headers.Add(absl::string_view(data, size * count)) ? size * count : 0;
 }
 
 size_t CurlApiClient::OnBody(char* data, size_t size, size_t count, void* user) {
   auto* transfer = static_cast<Transfer*>(user);
-  transfer->client->last_received_ = absl::Now();
+  transfer->client->last_received_ = SteadyNow();
   const size_t bytes = size * count;
   if (transfer->body.size() + bytes > transfer->pending->request.max_response_bytes) {
     transfer->too_large = true;
@@ -295,7 +294,7 @@ bool CurlApiClient::TakeResults() {
 }
 
 void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   // libcurl treats a connection that ends within the headers as an answer without a body.
   if (code == CURLE_OK && !transfer->headers.complete()) code = CURLE_GOT_NOTHING;
   PendingPtr pending = std::move(transfer->pending);
@@ -337,7 +336,7 @@ void CurlApiClient::Finish(Transfer* transfer, CURLcode code) {
   }
   Release(transfer);
   if (!retried) pending->done(std::move(result));
-  if (connection_is_deaf) GiveUpConnection(SteadyNow());
+  if (connection_is_deaf) GiveUpConnection();
 }
 
 bool CurlApiClient::RetryAnswer(PendingPtr& pending, const Transfer& transfer,
@@ -376,20 +375,20 @@ bool CurlApiClient::ResetExpired() {
     if (transfer->ends_by <= now) transfer->ends_by = transfer->pending->request.ends_by();
     any = any || transfer->ends_by <= now;
   }
-  if (any) GiveUpConnection(now);
+  if (any) GiveUpConnection();
   return any;
 }
 
-void CurlApiClient::GiveUpConnection(absl::Time steady_now) {
+void CurlApiClient::GiveUpConnection() {
   // libcurl keeps an HTTP/2 connection after a request on it timed out, and would use it again. A
   // new multi handle has no connections.
   std::vector<std::unique_ptr<Transfer>> lost;
   lost.swap(in_flight_);
   std::vector<std::pair<PendingPtr, absl::Status>> ended;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   for (auto& transfer : lost) {
     PendingPtr pending = std::move(transfer->pending);
-    const bool expired = transfer->ends_by <= steady_now;
+    const bool expired = transfer->ends_by <= now;
     absl::Status status =
         expired ? TransportError(transfer->easy.get(), CURLE_OPERATION_TIMEDOUT,
                                  "no answer before the lease may pass to another replica; "
@@ -434,18 +433,16 @@ void CurlApiClient::Release(Transfer* transfer) {
 
 void CurlApiClient::Wait() {
   absl::Time until = absl::InfiniteFuture();
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (!delayed_.empty()) until = delayed_.begin()->first;
   const bool has_place = in_flight_.size() < static_cast<size_t>(options_.max_in_flight);
   if (waiting_for_credentials_ || !rejected_.empty())
     until = std::min(until, now + kCredentialPause);
   if (has_place && !limited_.empty() && !waiting_for_credentials_)
     until = std::min(until, bucket_.NextToken(now));
-  absl::Duration wait = std::min(until - now, absl::Minutes(5));
-  const absl::Time steady_now = SteadyNow();
-  for (const auto& transfer : in_flight_) wait = std::min(wait, transfer->ends_by - steady_now);
-  if (wait <= absl::ZeroDuration()) return;
-  const int64_t wait_ms = absl::ToInt64Milliseconds(wait) + 1;
+  for (const auto& transfer : in_flight_) until = std::min(until, transfer->ends_by);
+  if (until <= now) return;
+  const int64_t wait_ms = absl::ToInt64Milliseconds(std::min(until - now, absl::Minutes(5))) + 1;
   curl_waitfd wake = {};
   wake.fd = wake_fd_;
   wake.events = CURL_WAIT_POLLIN;

@@ -47,6 +47,8 @@ struct CurlApiClientOptions {
 // - A connection is closed by a reset, which discards what was not sent yet: a write whose time is
 //   over, or whose process has ended, does not reach the server later.
 //
+// All its times are on the clock of SteadyNow.
+//
 // Threading, Lifetime, Errors: see ApiClient.
 class CurlApiClient : public ApiClient {
  public:
@@ -97,7 +99,7 @@ class CurlApiClient : public ApiClient {
   // Gives up the connection if a request on it should have ended. True if so.
   bool ResetExpired();
   // Resets the connection; requests on it end, or are tried again.
-  void GiveUpConnection(absl::Time steady_now);
+  void GiveUpConnection();
   void Release(Transfer* transfer);
   void AbortAll();
   void Wait();

@@ -16,7 +16,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/blocking_counter.h"
 #include "absl/synchronization/notification.h"
-#include "absl/time/clock.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "shim/clock.h"
@@ -202,11 +201,11 @@ TEST(CurlApiClient, HonoursRetryAfterForAnyMethod) {
   fault.http_status = 429;
   fault.retry_after_seconds = 1;
   server.Inject(fault);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   auto created = client.Call(CreatePod("a"));
   ASSERT_TRUE(created.ok());
   EXPECT_EQ(created->http_status, 201);
-  EXPECT_GE(absl::Now() - begin, absl::Seconds(1));
+  EXPECT_GE(SteadyNow() - begin, absl::Seconds(1));
   EXPECT_EQ(server.Count("POST", "/pods"), 2);
 }
 
@@ -421,10 +420,10 @@ TEST(CurlApiClient, KeepsToTheRate) {
   options.qps = 20;
   options.burst = 2;
   CurlApiClient client(server.Config(), options);
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = SteadyNow();
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(client.Call(CreatePod(absl::StrCat("p", i)))->ok());
   // Two at once, then six at intervals of 50 ms.
-  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(290));
+  EXPECT_GE(SteadyNow() - begin, absl::Milliseconds(290));
   ApiRequest urgent = CreatePod("urgent");
   urgent.rate_limited = false;
   EXPECT_TRUE(client.Call(std::move(urgent))->ok());
@@ -545,7 +544,7 @@ TEST(CurlApiClientStream, EndsWithTheSinksStatusOnSilenceAndOnCancel) {
   EXPECT_EQ(client.Stream(Get(path + "1"), refusing, CancelToken()).code(),
             absl::StatusCode::kDataLoss);
   Recorder silent;
-  silent.silence = absl::Now() + absl::Milliseconds(200);
+  silent.silence = SteadyNow() + absl::Milliseconds(200);
   EXPECT_EQ(client.Stream(Get(path + "101"), silent, CancelToken()).code(),
             absl::StatusCode::kDeadlineExceeded);
   Recorder cancelled;
@@ -574,14 +573,14 @@ TEST(CurlApiClientStream, ReportsWhetherTheServerAnswers) {
   CurlApiClient client(gone, options);
   CurlApiClient answered(server.Config(), options);
   ASSERT_FALSE(client.Call(CreatePod("a")).ok());
-  EXPECT_TRUE(reachability.Check(absl::Now()).ok());
+  EXPECT_TRUE(reachability.Check(SteadyNow()).ok());
   Recorder sink;
   ASSERT_FALSE(client.Stream(Get("/api/v1/pods?watch=true"), sink, CancelToken()).ok());
-  EXPECT_THAT(std::string(reachability.Check(absl::Now()).message()),
+  EXPECT_THAT(std::string(reachability.Check(SteadyNow()).message()),
               ::testing::HasSubstr("https://api does not answer: Failed to connect"));
   // An error is an answer, too.
   ASSERT_TRUE(answered.Call(Get("/api/v1/namespaces/ns/pods/none")).ok());
-  EXPECT_TRUE(reachability.Check(absl::Now()).ok());
+  EXPECT_TRUE(reachability.Check(SteadyNow()).ok());
   EXPECT_EQ(lines.size(), 2u);
 }
 

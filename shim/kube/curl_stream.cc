@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::kube {
 namespace {
@@ -24,7 +24,7 @@ struct StreamState {
   bool PassHeaders() {
     if (headers_passed) return true;
     headers_passed = true;
-    if (reachability != nullptr) reachability->OnAnswer(absl::Now());
+    if (reachability != nullptr) reachability->OnAnswer(SteadyNow());
     end = sink->OnHeaders(headers.http_status(), headers.content_type(), headers.retry_after());
     return end.ok();
   }
@@ -63,7 +63,7 @@ absl::Status Loop(CURLM* multi, StreamState& state, StreamSink& sink, const Canc
       }
     }
     if (cancel.cancelled()) return absl::CancelledError("the watch was cancelled");
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     const absl::Time deadline = state.headers_passed ? sink.SilenceDeadline() : header_deadline;
     if (now >= deadline) {
       return absl::DeadlineExceededError(state.headers_passed
@@ -82,7 +82,7 @@ absl::StatusOr<CredentialsPtr> AwaitCredentials(CredentialSource& source, absl::
                                                 const CancelToken& cancel) {
   for (;;) {
     const bool refreshing = source.Refreshing();
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     auto credentials = source.Get(now);
     if (credentials.ok() || !refreshing || now >= deadline) return credentials;
     if (cancel.WaitFor(kCredentialPause)) return absl::CancelledError("the watch was cancelled");
@@ -96,7 +96,7 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachabil
   if (request.method != Method::kGet || !request.body.empty()) {
     return absl::InvalidArgumentError("a stream is a GET without a body");
   }
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   auto credentials = AwaitCredentials(source, now + request.timeout, cancel);
   const auto not_sent = [&](const absl::Status& why) {
     if (reachability != nullptr) reachability->OnFailure(why.message(), now);
@@ -137,9 +137,9 @@ absl::Status RunCurlStream(CurlSetup& setup, CredentialSource& source, Reachabil
   if (reachability != nullptr && !state.headers.complete() &&
       (absl::IsDeadlineExceeded(ended) || code != CURLE_OK)) {
     reachability->OnFailure(code == CURLE_OK ? ended.message() : CurlErrorText(code, detail),
-                            absl::Now());
+                            SteadyNow());
   }
-  if (state.headers.http_status() == 401) source.Rejected(*credentials, absl::Now());
+  if (state.headers.http_status() == 401) source.Rejected(*credentials, SteadyNow());
   absl::Status result = ended;
   if (!state.end.ok()) {
     result = state.end;

@@ -11,8 +11,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "nlohmann/json.hpp"
+#include "shim/clock.h"
 #include "shim/kube/exec_credentials.h"
 #include "yaml-cpp/yaml.h"
 
@@ -221,7 +221,7 @@ absl::StatusOr<std::shared_ptr<CredentialSource>> ReadExec(const Section& user,
     nlohmann::json info = {{"server", cluster.server}};
     std::string ca = cluster.ca_pem;
     if (!cluster.ca_file.empty()) {
-      auto content = ReloadingFile(cluster.ca_file, absl::ZeroDuration()).Get(absl::Now());
+      auto content = ReloadingFile(cluster.ca_file, absl::ZeroDuration()).Get(SteadyNow());
       if (content.ok()) ca = *content;
     }
     if (!ca.empty()) info["certificate-authority-data"] = absl::Base64Escape(ca);
@@ -269,7 +269,7 @@ absl::StatusOr<std::shared_ptr<CredentialSource>> ReadUser(const Section& user,
   }
   auto source = MakeStaticCredentials(std::move(options));
   // Files that are missing now indicate a configuration error, not an outage to wait for.
-  auto first = source->Get(absl::Now());
+  auto first = source->Get(SteadyNow());
   if (!first.ok()) return user.Error("", first.status().message());
   return source;
 }
@@ -307,7 +307,7 @@ absl::StatusOr<ClientConfig> ReadDocument(const YAML::Node& document, const std:
   if (!credentials.ok()) return credentials.status();
   config.credentials = *std::move(credentials);
   if (!config.ca_file.empty()) {
-    auto ca = ReloadingFile(config.ca_file, absl::ZeroDuration()).Get(absl::Now());
+    auto ca = ReloadingFile(config.ca_file, absl::ZeroDuration()).Get(SteadyNow());
     if (!ca.ok()) return cluster->Error("certificate-authority", ca.status().message());
   }
   return config;
@@ -317,7 +317,7 @@ absl::StatusOr<ClientConfig> ReadDocument(const YAML::Node& document, const std:
 
 absl::StatusOr<ClientConfig> LoadKubeconfig(const std::string& path,
                                             const KubeconfigOptions& options) {
-  auto content = ReloadingFile(path, absl::ZeroDuration()).Get(absl::Now());
+  auto content = ReloadingFile(path, absl::ZeroDuration()).Get(SteadyNow());
   if (!content.ok()) {
     return absl::InvalidArgumentError(absl::StrCat("kubeconfig ", content.status().message()));
   }
@@ -345,12 +345,12 @@ absl::StatusOr<ClientConfig> LoadInClusterConfig(const std::string& directory) {
   StaticCredentialOptions options;
   options.token_file = absl::StrCat(directory, "/token");
   config.credentials = MakeStaticCredentials(std::move(options));
-  auto token = config.credentials->Get(absl::Now());
+  auto token = config.credentials->Get(SteadyNow());
   if (!token.ok()) return token.status();
-  auto ca = ReloadingFile(config.ca_file, absl::ZeroDuration()).Get(absl::Now());
+  auto ca = ReloadingFile(config.ca_file, absl::ZeroDuration()).Get(SteadyNow());
   if (!ca.ok()) return ca.status();
   auto ns = ReloadingFile(absl::StrCat(directory, "/namespace"), absl::ZeroDuration());
-  auto name = ns.Get(absl::Now());
+  auto name = ns.Get(SteadyNow());
   if (name.ok()) config.default_namespace = std::string(absl::StripAsciiWhitespace(*name));
   return config;
 }

@@ -71,7 +71,7 @@ TEST_F(KubeconfigTest, TokenAndCertificateAuthority) {
   EXPECT_EQ(config->tls_server_name, "n");
   EXPECT_EQ(config->proxy_url, "http://p:1");
   EXPECT_EQ(config->default_namespace, "team");
-  EXPECT_EQ((*config->credentials->Get(absl::Now()))->bearer_token, "abc");
+  EXPECT_EQ((*config->credentials->Get(SteadyNow()))->bearer_token, "abc");
 }
 
 TEST_F(KubeconfigTest, PathsAreRelativeToTheFile) {
@@ -81,7 +81,7 @@ TEST_F(KubeconfigTest, PathsAreRelativeToTheFile) {
       File(absl::StrCat(kServer, ", certificate-authority: ca.crt"), "tokenFile: token"));
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->ca_file, directory_ + "/ca.crt");
-  EXPECT_EQ((*config->credentials->Get(absl::Now()))->bearer_token, "from file");
+  EXPECT_EQ((*config->credentials->Get(SteadyNow()))->bearer_token, "from file");
 }
 
 TEST_F(KubeconfigTest, TokenFileIsReadAgainAfterAMinuteAndAfter401) {
@@ -89,7 +89,7 @@ TEST_F(KubeconfigTest, TokenFileIsReadAgainAfterAMinuteAndAfter401) {
   auto config = LoadKubeconfig(File(kServer, "tokenFile: token"));
   ASSERT_TRUE(config.ok());
   auto& credentials = *config->credentials;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   Write("token", "two");
   EXPECT_EQ((*credentials.Get(now))->bearer_token, "one");
   auto second = *credentials.Get(now + absl::Seconds(61));
@@ -199,7 +199,7 @@ TEST_F(KubeconfigTest, InCluster) {
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->server, "https://[fd00::1]:443");
   EXPECT_EQ(config->default_namespace, "mine");
-  EXPECT_EQ((*config->credentials->Get(absl::Now()))->bearer_token, "t");
+  EXPECT_EQ((*config->credentials->Get(SteadyNow()))->bearer_token, "t");
 }
 
 }  // namespace
