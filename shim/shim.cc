@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/kube/kubeconfig.h"
 #include "shim/shim_process.h"
 
@@ -112,7 +112,7 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       effects_(&writer_, &evictor_, &events_, &metrics_),
       observer_(&metrics_, config_->shim.metrics),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
-                 &observer_, absl::Now()),
+                 &observer_, SteadyNow()),
       host_registry_(config_, session_id_, &loop_, &scheduler_),
       pod_handler_(&task_queue_, {[this](const kube::PodPtr& pod, absl::Time now) {
                                     scheduler_.events()->OnPodUpsert(pod, now);
@@ -253,7 +253,7 @@ http::ServerOptions ShimProcess::Pages() {
   const http::Check thread = {"scheduling-thread", [this] { return CheckHeartbeat(); }};
   options.healthz = {lease, thread};
   options.livez = {thread};
-  options.readyz = {{"api-server", [this] { return reachability_.Check(absl::Now()); }},
+  options.readyz = {{"api-server", [this] { return reachability_.Check(SteadyNow()); }},
                     lease,
                     thread,
                     shutdown,
@@ -459,9 +459,9 @@ bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
 absl::Status ShimProcess::Run() {
   LOG(INFO) << "Starting Outboard shim " << OUTBOARD_VERSION << ", session " << session_id_;
   while (!stopping_ && !lease_lost_ && fatal_.ok()) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     RunOnce(now);
-    if (const absl::Duration turn = absl::Now() - now; turn > kLongTurn)
+    if (const absl::Duration turn = SteadyNow() - now; turn > kLongTurn)
       VLOG(1) << "Scheduling thread spent " << turn << " on work other than scheduling";
     if (LeaderWithoutHosts(now)) {
       LOG(WARNING) << "No usable plugin host for " << kHostlessLeaderTimeout
@@ -485,10 +485,10 @@ absl::Status ShimProcess::Run() {
 void ShimProcess::Drain() {
   LOG(INFO) << "Stopping: " << writer_.binds_in_flight() << " binds and " << events_.pending()
             << " events in flight";
-  const absl::Time binds_by = absl::Now() + kBindDrain;
-  while (writer_.binds_in_flight() + evictor_.pending() > 0 && absl::Now() < binds_by) {
-    RunOnce(absl::Now());
-    loop_.Wait(std::min(binds_by, NextWakeup(absl::Now())));
+  const absl::Time binds_by = SteadyNow() + kBindDrain;
+  while (writer_.binds_in_flight() + evictor_.pending() > 0 && SteadyNow() < binds_by) {
+    RunOnce(SteadyNow());
+    loop_.Wait(std::min(binds_by, NextWakeup(SteadyNow())));
   }
   // A bind that has not ended must not take effect under the next leader.
   client_.Stop();
@@ -499,10 +499,10 @@ void ShimProcess::Drain() {
     elector_->Stop();
   }
   events_.UseAllRequests();
-  const absl::Time events_by = absl::Now() + kEventDrain;
-  while (events_.under_way() > 0 && absl::Now() < events_by) {
-    RunOnce(absl::Now());
-    loop_.Wait(std::min(events_by, NextWakeup(absl::Now())));
+  const absl::Time events_by = SteadyNow() + kEventDrain;
+  while (events_.under_way() > 0 && SteadyNow() < events_by) {
+    RunOnce(SteadyNow());
+    loop_.Wait(std::min(events_by, NextWakeup(SteadyNow())));
   }
 }
 

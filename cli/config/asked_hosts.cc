@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
@@ -41,17 +42,17 @@ absl::StatusOr<AskedHosts> AskedHosts::StartOwn() {
   if (!started.ok()) return started.status();
   AskedHosts hosts;
   hosts.own_ = *std::move(started);
-  const absl::Time give_up = absl::Now() + kStartTimeout;
+  const absl::Time give_up = SteadyNow() + kStartTimeout;
   while (true) {
     std::shared_ptr<grpc::Channel> channel = hosts::NewHostChannel(hosts.own_->address());
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
-        hosts::Handshake(channel, give_up - absl::Now());
+        hosts::Handshake(channel, give_up - SteadyNow());
     if (info.ok()) {
       hosts.Add(kOwnHost, std::move(channel), *std::move(info));
       return hosts;
     }
     if (absl::Status alive = hosts.own_->CheckAlive(); !alive.ok()) return alive;
-    if (absl::Now() >= give_up) {
+    if (SteadyNow() >= give_up) {
       return absl::UnavailableError(
           absl::StrCat(kOwnHost, " does not answer: ", info.status().message()));
     }
@@ -97,7 +98,7 @@ absl::StatusOr<v1alpha1::ConfigureResponse> AskedHosts::Configure(
   hosts::GrpcHostClient client(&loop, absl::StrCat("outboard-config-", getpid()),
                                channels_.at(name), infos_.at(name));
   absl::StatusOr<v1alpha1::ConfigureResponse> response =
-      client.Configure(std::move(request), absl::Now() + kAnswerTimeout);
+      client.Configure(std::move(request), SteadyNow() + kAnswerTimeout);
   if (!response.ok()) {
     return absl::UnavailableError(
         absl::StrCat(name, " did not check the configuration: ", response.status().message()));

@@ -16,10 +16,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "cli/conformance/mutation.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
+#include "shim/clock.h"
 #include "shim/framework/testing/volumes.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
@@ -324,7 +324,7 @@ class BadAnswersTest : public ::testing::Test {
   void RunOnce(absl::Duration later) {
     now_ += later;
     if (lost_) Handshake();
-    loop_.Wait(absl::Now() + absl::Milliseconds(1));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(1));
     hosts_.Tick(now_);
     // Simulates answered probes; otherwise the shim would stop calling.
     scheduler_.OnProbeAnswered("main", now_);
@@ -336,8 +336,8 @@ class BadAnswersTest : public ::testing::Test {
   // Iterates until `done`.
   template <typename Done>
   bool TurnUntil(absl::Duration step, Done done) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (!done() && absl::Now() < limit && !HasFatalFailure()) RunOnce(step);
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (!done() && SteadyNow() < limit && !HasFatalFailure()) RunOnce(step);
     return done();
   }
   bool Serves() const {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/plans.h"
 
@@ -99,7 +100,7 @@ absl::Status SimulatedScheduler::Open(const SimulationInput& scene,
 
 absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& specs,
                                          absl::Time now) {
-  const absl::Time give_up = absl::Now() + kHostStartTimeout;
+  const absl::Time give_up = SteadyNow() + kHostStartTimeout;
   std::vector<std::string> asked;
   for (const config::HostSpec& spec : specs) {
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
@@ -108,10 +109,10 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
       // A child process needs a moment until it listens, and on a busy machine until it answers. A
       // refused connection fails at once.
       channel = hosts::NewHostChannel(spec.address);
-      info = hosts::Handshake(channel, give_up - absl::Now());
+      info = hosts::Handshake(channel, give_up - SteadyNow());
       if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
     } while ((absl::IsUnavailable(info.status()) || absl::IsDeadlineExceeded(info.status())) &&
-             absl::Now() < give_up);
+             SteadyNow() < give_up);
     if (!info.ok()) {
       return absl::UnavailableError(
           absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
@@ -126,28 +127,28 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
         taken.message(), "\nHosts asked: ", absl::StrJoin(asked, ", "),
         lacks_defaults ? "\noutboard-host serves kube-scheduler's plugins: name one, too" : ""));
   }
-  const absl::Time ready_by = absl::Now() + kHostReadyTimeout;
+  const absl::Time ready_by = SteadyNow() + kHostReadyTimeout;
   while (!hosts_->AllReady()) {
     loop_.Wait(ready_by);
     hosts_->Tick(now);
     for (const hosts::InstanceView& host : hosts_->Describe()) {
       if (host.state == hosts::InstanceState::kRefused) return absl::InvalidArgumentError(host.why);
-      if (absl::Now() < ready_by || host.usable) continue;
+      if (SteadyNow() < ready_by || host.usable) continue;
       return absl::UnavailableError(
           absl::StrCat("host at ", host.address, " did not become ready within ",
                        absl::FormatDuration(kHostReadyTimeout),
                        host.warning.empty() ? "" : absl::StrCat(": ", host.warning)));
     }
-    if (absl::Now() >= ready_by) return absl::UnavailableError("not all plugin hosts became ready");
+    if (SteadyNow() >= ready_by) return absl::UnavailableError("not all plugin hosts became ready");
   }
   return absl::OkStatus();
 }
 
 absl::Status SimulatedScheduler::PollHosts(absl::Time now) {
   scheduler_.AdvanceHostClocks(now);
-  const absl::Time deadline = absl::Now() + kHearTimeout;
+  const absl::Time deadline = SteadyNow() + kHearTimeout;
   while (!scheduler_.HostClocksAdvanced()) {
-    if (absl::Now() >= deadline) {
+    if (SteadyNow() >= deadline) {
       return absl::UnavailableError(
           "a plugin host does not acknowledge the time; is it an older build?");
     }

@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "cli/simulate/host_process.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 #include "shim/cache/cluster_state.h"
+#include "shim/clock.h"
 #include "shim/config/config.h"
 #include "shim/framework/algorithm.h"
 #include "shim/hosts/grpc_host_client.h"
@@ -81,9 +81,9 @@ absl::StatusOr<Timing> Measure(const std::function<absl::Status()>& call) {
   double cpu_before = 0;
   for (int i = 0; i < kWarmUp + kCalls; ++i) {
     if (i == kWarmUp) cpu_before = CpuMicros();
-    const absl::Time began = absl::Now();
+    const absl::Time began = SteadyNow();
     if (absl::Status status = call(); !status.ok()) return status;
-    if (i >= kWarmUp) micros.push_back(absl::ToDoubleMicroseconds(absl::Now() - began));
+    if (i >= kWarmUp) micros.push_back(absl::ToDoubleMicroseconds(SteadyNow() - began));
   }
   const double cpu = (CpuMicros() - cpu_before) / kCalls;
   std::sort(micros.begin(), micros.end());
@@ -98,11 +98,11 @@ class Bench {
     if (!process.ok()) return process.status();
     process_ = *std::move(process);
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-    const absl::Time give_up = absl::Now() + absl::Seconds(10);
+    const absl::Time give_up = SteadyNow() + absl::Seconds(10);
     do {
       channel_ = hosts::NewHostChannel(process_->address());
       info = hosts::Handshake(channel_, absl::Milliseconds(200));
-    } while (!info.ok() && absl::Now() < give_up);
+    } while (!info.ok() && SteadyNow() < give_up);
     if (!info.ok()) return info.status();
     auto config =
         config::ParseConfig(absl::StrCat("apiVersion: config.outboard.dev/v1alpha1\nkind: "
@@ -118,20 +118,20 @@ class Bench {
     v1alpha1::GetHostInfoResponse plain = *info;
     plain.clear_capabilities();
     plain_client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, plain);
-    auto configured = client_->Configure(plans->configure["bench"], absl::Now() + absl::Seconds(5));
+    auto configured = client_->Configure(plans->configure["bench"], SteadyNow() + absl::Seconds(5));
     if (!configured.ok()) return configured.status();
 
     for (int i = 0; i < num_nodes; ++i) cluster_.UpsertNode(MakeNode(i));
     pod_ = MakePod();
     cluster_.UpsertPod(pod_);
     const cache::ClusterState::Cursor cursor = cluster_.AddHost({});
-    for (const auto& chunk : cluster_.TakeChanges(cursor, absl::Now())) client_->SendChanges(chunk);
+    for (const auto& chunk : cluster_.TakeChanges(cursor, SteadyNow())) client_->SendChanges(chunk);
     version_ = cluster_.VersionOf(cursor);
     client_->AwaitSnapshot(version_);
-    const absl::Time ready_by = absl::Now() + absl::Seconds(30);
+    const absl::Time ready_by = SteadyNow() + absl::Seconds(30);
     while (!client_->usable()) {
       loop_.Wait(ready_by);
-      if (absl::Now() > ready_by) return absl::UnavailableError("the host is not ready in time");
+      if (SteadyNow() > ready_by) return absl::UnavailableError("the host is not ready in time");
     }
     return absl::OkStatus();
   }

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "cli/simulate/custom_objects.h"
+#include "shim/clock.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/hosts/plans.h"
@@ -106,7 +106,7 @@ class SchedulingThread::Impl {
   Impl(const config::Config& config, const std::vector<std::string>& addresses)
       : config_(WithHosts(config, addresses)),
         scheduler_(OptionsOf(*config_), queue::QueueOptions(), &effects_, &time_, nullptr,
-                   absl::Now()),
+                   SteadyNow()),
         hosts_(config_, "bench", &loop_, &scheduler_) {
     std::set<std::string> names;
     for (const config::ProfileSpec& profile : config_->scheduler.profiles)
@@ -118,27 +118,27 @@ class SchedulingThread::Impl {
     for (const config::HostSpec& spec : config_->shim.hosts) {
       auto channel = hosts::NewHostChannel(spec.address);
       absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-      const absl::Time give_up = absl::Now() + absl::Seconds(30);
+      const absl::Time give_up = SteadyNow() + absl::Seconds(30);
       do {
         info = hosts::Handshake(channel, absl::Seconds(1));
         if (!info.ok()) channel = hosts::NewHostChannel(spec.address);
-      } while (!info.ok() && absl::Now() < give_up);
+      } while (!info.ok() && SteadyNow() < give_up);
       if (!info.ok()) return info.status();
       absl::Status taken = hosts_.OnHandshake({spec.name, spec.address, std::nullopt, 0},
-                                              std::move(channel), *std::move(info), absl::Now());
+                                              std::move(channel), *std::move(info), SteadyNow());
       if (!taken.ok()) return taken;
     }
-    const absl::Time ready_by = absl::Now() + absl::Seconds(60);
+    const absl::Time ready_by = SteadyNow() + absl::Seconds(60);
     while (!hosts_.AllReady()) {
-      if (absl::Now() > ready_by) return absl::UnavailableError("not all hosts are ready in time");
-      loop_.Wait(absl::Now() + absl::Milliseconds(50));
-      hosts_.Tick(absl::Now());
+      if (SteadyNow() > ready_by) return absl::UnavailableError("not all hosts are ready in time");
+      loop_.Wait(SteadyNow() + absl::Milliseconds(50));
+      hosts_.Tick(SteadyNow());
     }
     return absl::OkStatus();
   }
 
   absl::StatusOr<double> Schedule(const kube::PodPtr& pod) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     const int bound_before = effects_.bound_count;
     scheduler_.events()->OnPodUpsert(pod, now);
     scheduler_.ScheduleOne(now);
@@ -158,9 +158,9 @@ class SchedulingThread::Impl {
     const int wanted = effects_.bound_count + pods;
     time_.sum = 0;
     time_.count = 0;
-    const absl::Time began = absl::Now();
+    const absl::Time began = SteadyNow();
     while (effects_.bound_count < wanted) {
-      const absl::Time now = absl::Now();
+      const absl::Time now = SteadyNow();
       const bool tried = scheduler_.ScheduleOne(now);
       effects_.CarryOut(&scheduler_, now);
       loop_.RunReady();
@@ -170,7 +170,7 @@ class SchedulingThread::Impl {
       if (!tried && scheduler_.waiting_pods() == 0 && effects_.bound_count < wanted)
         return absl::InternalError("pods were not bound, and the queue has no pod left to try");
     }
-    return Took{absl::ToDoubleSeconds(absl::Now() - began), time_.sum, time_.count};
+    return Took{absl::ToDoubleSeconds(SteadyNow() - began), time_.sum, time_.count};
   }
 
   scheduler::Scheduler& scheduler() { return scheduler_; }
@@ -191,16 +191,16 @@ SchedulingThread::SchedulingThread(const config::Config& config,
 SchedulingThread::~SchedulingThread() = default;
 
 void SchedulingThread::AddNode(const kube::NodePtr& node) {
-  impl_->scheduler().events()->OnNodeUpsert(node, absl::Now());
+  impl_->scheduler().events()->OnNodeUpsert(node, SteadyNow());
 }
 void SchedulingThread::AddPod(const kube::PodPtr& pod) {
-  impl_->scheduler().events()->OnPodUpsert(pod, absl::Now());
+  impl_->scheduler().events()->OnPodUpsert(pod, SteadyNow());
 }
 void SchedulingThread::RemovePod(const std::string& uid) {
-  impl_->scheduler().events()->OnPodDelete(uid, absl::Now());
+  impl_->scheduler().events()->OnPodDelete(uid, SteadyNow());
 }
 void SchedulingThread::AddObject(const kube::ClusterObjectPtr& object) {
-  impl_->scheduler().events()->OnObjectUpsert(object, absl::Now());
+  impl_->scheduler().events()->OnObjectUpsert(object, SteadyNow());
 }
 void SchedulingThread::AddOwnObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
   for (const kube::ClusterObjectPtr& object : objects) AddObject(object);

@@ -16,11 +16,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "cli/simulate/host_process.h"
 #include "cli/simulate/simulated_scheduler.h"
 #include "integration/simulator/storm_cluster.h"
 #include "integration/simulator/storm_figures.h"
+#include "shim/clock.h"
 #include "shim/config/config.h"
 
 namespace outboard::storms {
@@ -275,9 +275,9 @@ class Storm final : private scheduler::Observer {
   absl::Status PollHosts() {
     scheduler::Scheduler& scheduler = stage_.scheduler();
     scheduler.AdvanceHostClocks(now_);
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    const absl::Time deadline = SteadyNow() + absl::Seconds(30);
     while (!scheduler.HostClocksAdvanced() && !stage_.host_lost()) {
-      if (absl::Now() >= deadline)
+      if (SteadyNow() >= deadline)
         return absl::UnavailableError("the host does not acknowledge the time");
       stage_.loop().Wait(deadline);
       stage_.hosts().Tick(now_);
@@ -567,7 +567,7 @@ int Main(const Options& options) {
   }
   SumOfFigures figures;
   int64_t bad = 0;
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   for (int64_t seed = options.first; seed < options.first + options.storms; ++seed) {
     const Plugin plugin = seed % 4 == 3 ? Plugin::kDefault : Plugin::kCostAware;
     Storm storm(static_cast<uint64_t>(seed), plugin, configs[static_cast<int>(plugin)],
@@ -583,7 +583,7 @@ int Main(const Options& options) {
     figures.Add(storm.figures());
   }
   std::printf("%lld storms in %.0f s, %lld with faults\n", static_cast<long long>(options.storms),
-              absl::ToDoubleSeconds(absl::Now() - began), static_cast<long long>(bad));
+              absl::ToDoubleSeconds(SteadyNow() - began), static_cast<long long>(bad));
   figures.Print();
   return bad == 0 ? 0 : 1;
 }

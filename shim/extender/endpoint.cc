@@ -8,7 +8,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
+#include "shim/steady_condition.h"
 
 namespace outboard::extender {
 namespace {
@@ -22,17 +23,19 @@ class Reply {
   void Set(absl::StatusOr<T> value) {
     absl::MutexLock lock(&mutex_);
     value_ = std::move(value);
+    set_.Notify();
   }
   absl::StatusOr<T> Await(absl::Time deadline) {
     absl::MutexLock lock(&mutex_);
     const auto is_there = [this]()
                               ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return value_.has_value(); };
-    if (mutex_.AwaitWithDeadline(absl::Condition(&is_there), deadline)) return *std::move(value_);
+    if (set_.AwaitFor(mutex_, deadline - SteadyNow(), is_there)) return *std::move(value_);
     return absl::DeadlineExceededError("the extender did not answer in time");
   }
 
  private:
   absl::Mutex mutex_;
+  SteadyCondition set_;
   std::optional<absl::StatusOr<T>> value_ ABSL_GUARDED_BY(mutex_);
 };
 
@@ -89,7 +92,7 @@ absl::StatusOr<std::unique_ptr<Endpoint>> Endpoint::Start(EndpointOptions option
 }
 
 HttpAnswer Endpoint::Answer(Verb verb, std::string body) {
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   absl::StatusOr<std::string> answer =
       Ask(verb, std::make_shared<const std::string>(std::move(body)));
   const bool malformed = absl::IsInvalidArgument(answer.status());
@@ -97,7 +100,7 @@ HttpAnswer Endpoint::Answer(Verb verb, std::string body) {
                    answer.ok() ? "answered"
                    : malformed ? "malformed"
                                : "failed",
-                   absl::Now() - began);
+                   SteadyNow() - began);
   if (answer.ok()) return {200, *std::move(answer)};
   const std::string why(answer.status().message());
   VLOG(2) << "Extender request " << VerbName(verb) << " failed: " << why;
@@ -111,7 +114,7 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
     std::function<void(absl::Time give_up, absl::Time now,
                        std::function<void(absl::StatusOr<T>)> reply)>
         work) {
-  const absl::Time deadline = absl::Now() + options_.deadline;
+  const absl::Time deadline = SteadyNow() + options_.deadline;
   auto reply = std::make_shared<Reply<T>>();
   options_.post(
       [reply, work = std::move(work), deadline, is_ready = options_.is_ready](absl::Time now) {
@@ -127,7 +130,7 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
 absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
                                                std::shared_ptr<const NodesQuestion> question) {
   if (verb == Verb::kPrioritize) {
-    if (auto scores = kept_.Take(*question, absl::Now()); scores.has_value()) {
+    if (auto scores = kept_.Take(*question, SteadyNow()); scores.has_value()) {
       NodesAnswer answer;
       answer.scores = *std::move(scores);
       return answer;
@@ -139,7 +142,7 @@ absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
       });
   if (!answer.ok()) return answer;
   if (verb == Verb::kFilter) {
-    if (answer->scoring.ok()) kept_.Keep(*question, *answer, absl::Now());
+    if (answer->scoring.ok()) kept_.Keep(*question, *answer, SteadyNow());
   } else if (!answer->scoring.ok()) {
     return answer->scoring;
   }

@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/extender/testing/test_certificates.h"
 #include "shim/http/testing/flood.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
@@ -206,9 +206,9 @@ TEST_F(ExtenderServerTest, StopsWithConnectionsThatAreIdle) {
   StartServer(Loopback());
   auto client = Client();
   ASSERT_TRUE(client->Post("/filter", "1", "application/json"));
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   server_->Stop();
-  EXPECT_LT(absl::Now() - began, absl::Seconds(5));
+  EXPECT_LT(SteadyNow() - began, absl::Seconds(5));
 }
 
 TEST_F(ExtenderServerTest, AddressInUse) {
@@ -273,11 +273,11 @@ TEST_F(TlsServerTest, ShowsTheCertificateThatTheFilesHold) {
   // A half-written pair is invalid and changes nothing.
   const TestCertificate next(11, &authority_);
   next.Write(Path("tls.crt"), "");
-  const absl::Time changed = absl::Now();
-  while (absl::Now() < changed + absl::Milliseconds(1100)) ASSERT_EQ(Shown(), 10);
+  const absl::Time changed = SteadyNow();
+  while (SteadyNow() < changed + absl::Milliseconds(1100)) ASSERT_EQ(Shown(), 10);
   next.Write("", Path("tls.key"));
   long shown = 10;
-  for (const absl::Time end = absl::Now() + absl::Seconds(10); shown == 10 && absl::Now() < end;)
+  for (const absl::Time end = SteadyNow() + absl::Seconds(10); shown == 10 && SteadyNow() < end;)
     shown = Shown();
   EXPECT_EQ(shown, 11);
 }
@@ -331,7 +331,7 @@ class EndpointTest : public ::testing::Test {
         work = std::move(work_.front());
         work_.pop_front();
       }
-      work(absl::Now());
+      work(SteadyNow());
     }
     client.join();
     return got;
@@ -349,7 +349,7 @@ class EndpointTest : public ::testing::Test {
                                   &effects_,
                                   &observer_,
                                   nullptr,
-                                  absl::Now()};
+                                  SteadyNow()};
   scheduler::ExternallyScheduledPods pods_{scheduler_.shared_parts(), &effects_};
   ExtenderHandler handler_{&pods_, "extender"};
   std::unique_ptr<Endpoint> endpoint_;

@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/extender/endpoint.h"
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
@@ -101,7 +101,7 @@ class ExtenderHandlerTest : public ::testing::Test {
     options.is_ready = [] { return absl::OkStatus(); };
     options.may_bind = [this] { return may_bind_; };
     options.observe = [](Verb, absl::string_view, absl::Duration) {};
-    now_ = absl::Now();
+    now_ = SteadyNow();
     endpoint_ = *Endpoint::Start(std::move(options), &handler_);
   }
   httplib::Response Post(const std::string& path, const std::string& pod,

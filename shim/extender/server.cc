@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "shim/http/bounded_server.h"
 #include "shim/http/serving_thread.h"
+#include "shim/steady_condition.h"
 
 namespace outboard::extender {
 namespace {
@@ -103,13 +104,14 @@ struct Server::Impl {
     const auto is_free = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(turns) {
       return requests < options.max_requests;
     };
-    if (!turns.AwaitWithTimeout(absl::Condition(&is_free), options.max_wait)) return false;
+    if (!turn_ended.AwaitFor(turns, options.max_wait, is_free)) return false;
     ++requests;
     return true;
   }
   void EndTurn() {
     absl::MutexLock lock(&turns);
     --requests;
+    turn_ended.Notify();
   }
 
   // Before a byte of the body is read. True: the request was refused.
@@ -160,6 +162,7 @@ struct Server::Impl {
   ServerOptions options;
   std::unique_ptr<httplib::Server> server;
   absl::Mutex turns;
+  SteadyCondition turn_ended;
   size_t requests ABSL_GUARDED_BY(turns) = 0;
   http::ServingThread serving;  // last member: requests use the others
 };

@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/rejections.h"
 #include "shim/framework/select_node.h"
@@ -55,7 +55,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   fused_answer_.reset();
   result_.snapshot_version = request.hosts[0].version;
   result_.diagnosis.num_all_nodes = static_cast<uint32_t>(cluster_->node_order().size());
-  const absl::Time deadline = absl::Now() + request.budget;
+  const absl::Time deadline = SteadyNow() + request.budget;
   const std::string& nominated_name = request.pod->pod.nominated_node_name();
   const uint32_t nominated =
       nominated_name.empty() ? cache::ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);

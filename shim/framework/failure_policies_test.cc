@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/framework/testing/scripted_host.h"
@@ -69,7 +69,7 @@ class FailurePoliciesTest : public ::testing::Test {
     };
   }
   ExtensionPointRunner Panel() {
-    ExtensionPointRunner runner(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));
+    ExtensionPointRunner runner(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(1));
     runner.UseLastScores(&last_scores_, "owner");
     return runner;
   }
@@ -153,7 +153,7 @@ TEST_F(FailurePoliciesTest, UseLastTakesTheScoresOfTheLastPodOfTheOwner) {
   EXPECT_TRUE(runner.ignored_failures()[0].used_last);
   // A node without a score at that time: no node gets one.
   EXPECT_THAT(Texts(Panel().Score(Nodes({2, 3}))), ElementsAre("A 2 3"));
-  ExtensionPointRunner stranger(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(1));
+  ExtensionPointRunner stranger(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(1));
   stranger.UseLastScores(&last_scores_, "another owner");
   EXPECT_THAT(Texts(stranger.Score(Nodes({2, 0}))), ElementsAre("A 2 0"));
 }

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/testing/scripted_host.h"
 
@@ -55,7 +55,7 @@ class HostCallTraceTest : public ::testing::Test {
   }
   // PreFilter and Filter over these nodes, starting at the third.
   void Run(std::vector<uint32_t> candidates) {
-    ExtensionPointRunner runner(&hosts_, &profile_, 7, absl::Now() + absl::Seconds(10));
+    ExtensionPointRunner runner(&hosts_, &profile_, 7, SteadyNow() + absl::Seconds(10));
     runner.SetRecorder(&recorder_);
     EXPECT_TRUE(runner.PreFilter("uid").ok());
     FilterRequest request;

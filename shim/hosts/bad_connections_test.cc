@@ -21,6 +21,7 @@
 #include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
@@ -132,13 +133,13 @@ class BadConnectionsTest : public ::testing::Test {
   std::unique_ptr<GrpcHostClient> Connect(const std::string& address) {
     auto channel = NewHostChannel(address);
     // Like HostConnector: retries if a busy machine was too slow at first.
-    const absl::Time limit = absl::Now() + absl::Minutes(1);
+    const absl::Time limit = SteadyNow() + absl::Minutes(1);
     auto info = Handshake(channel, absl::Seconds(10));
-    while (!info.ok() && absl::Now() < limit) info = Handshake(channel, absl::Seconds(10));
+    while (!info.ok() && SteadyNow() < limit) info = Handshake(channel, absl::Seconds(10));
     EXPECT_TRUE(info.ok()) << info.status();
     if (!info.ok()) return nullptr;
     auto client = std::make_unique<GrpcHostClient>(&loop_, "session", channel, *info);
-    EXPECT_TRUE(client->Configure(ConfigureRequest(), absl::Now() + absl::Seconds(10)).ok());
+    EXPECT_TRUE(client->Configure(ConfigureRequest(), SteadyNow() + absl::Seconds(10)).ok());
     SyncRequest snapshot;
     snapshot.set_version(1);
     snapshot.set_phase(SyncRequest::SNAPSHOT_BEGIN);
@@ -148,27 +149,27 @@ class BadConnectionsTest : public ::testing::Test {
     snapshot.clear_changes();
     snapshot.set_phase(SyncRequest::SNAPSHOT_END);
     client->SendChanges(snapshot);
-    while (!client->usable() && absl::Now() < limit) loop_.Wait(limit);
+    while (!client->usable() && SteadyNow() < limit) loop_.Wait(limit);
     EXPECT_TRUE(client->usable());
     return client;
   }
   // Some calls; each ends in time, with any result.
   void CallAround(GrpcHostClient* client, uint64_t attempt) {
-    const absl::Time began = absl::Now();
+    const absl::Time began = SteadyNow();
     CycleRequest cycle;
     cycle.mutable_header()->set_attempt_id(attempt);
     cycle.mutable_header()->set_snapshot_version(1);
     cycle.set_deadline_micros(100000);
     CycleResponse response;
-    client->Cycle(cycle, absl::Now() + kDeadline, &response).IgnoreError();
+    client->Cycle(cycle, SteadyNow() + kDeadline, &response).IgnoreError();
     FilterRequest filter;
-    client->Filter(filter, absl::Now() + kDeadline).IgnoreError();
+    client->Filter(filter, SteadyNow() + kDeadline).IgnoreError();
     SyncRequest delta;
     delta.set_version(static_cast<int64_t>(attempt) + 1);
     client->SendChanges(delta);
     loop_.RunReady();
     client->TakePushes();
-    EXPECT_LT(absl::Now() - began, kNotLate) << "attempt " << attempt;
+    EXPECT_LT(SteadyNow() - began, kNotLate) << "attempt " << attempt;
   }
 
   HostLoop loop_;
@@ -189,7 +190,7 @@ TEST_F(BadConnectionsTest, GarbledBytesEndInErrorsAndNothingElse) {
   auto client = Connect(good_->address());
   ASSERT_NE(client, nullptr);
   FilterRequest filter;
-  EXPECT_TRUE(client->Filter(filter, absl::Now() + absl::Seconds(10)).ok());
+  EXPECT_TRUE(client->Filter(filter, SteadyNow() + absl::Seconds(10)).ok());
 }
 
 TEST_F(BadConnectionsTest, SlowBytesMissTheirDeadlineAndHoldNothingUp) {
@@ -199,10 +200,10 @@ TEST_F(BadConnectionsTest, SlowBytesMissTheirDeadlineAndHoldNothingUp) {
   ASSERT_NE(client, nullptr);
   way = Way::kSlow;
   FilterRequest filter;
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   EXPECT_EQ(client->Filter(filter, began + kDeadline).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  EXPECT_LT(absl::Now() - began, kNotLate);
+  EXPECT_LT(SteadyNow() - began, kNotLate);
   CallAround(client.get(), 1);
   way = Way::kClean;
 }

@@ -8,8 +8,8 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "shim/clock.h"
 
 namespace outboard::hosts {
 
@@ -52,12 +52,12 @@ class CallTimer {
   CallTimer(CallObserver* observer, Call call)
       : observer_(observer),
         call_(call),
-        began_(observer == nullptr ? absl::InfinitePast() : absl::Now()) {}
+        began_(observer == nullptr ? absl::InfinitePast() : SteadyNow()) {}
 
   // Call it once. `evaluation_micros`: by the host's account; 0: none.
   void End(absl::StatusCode code, uint32_t evaluation_micros = 0) const {
     if (observer_ == nullptr) return;
-    const absl::Duration elapsed = std::max(absl::Now() - began_, absl::ZeroDuration());
+    const absl::Duration elapsed = std::max(SteadyNow() - began_, absl::ZeroDuration());
     observer_->OnCallEnded(call_, code, elapsed);
     // The host's account is not trusted: no part of the call is longer than the call.
     if (evaluation_micros > 0)

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 
 namespace outboard::hosts {
@@ -53,7 +54,7 @@ class CallObserverTest : public ::testing::Test {
         client_(&loop_, "session", channel_, *Handshake(channel_, absl::Seconds(10))) {
     client_.SetCallObserver(&record_);
   }
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
+  static absl::Time Soon() { return SteadyNow() + absl::Seconds(30); }
   absl::Status Cycle(absl::Time deadline = Soon()) {
     CycleRequest request;
     request.mutable_header()->set_attempt_id(++attempt_);
@@ -113,11 +114,11 @@ TEST_F(CallObserverTest, TheResultIsGrpcsCode) {
   host_->Inject<ReserveRequest>({.status = CallFailure(CallError::ATTEMPT_UNKNOWN, "no")});
   EXPECT_FALSE(client_.Reserve(ReserveRequest(), Soon()).ok());
   host_->Inject<PermitRequest>({.delay = absl::Seconds(20)});
-  EXPECT_FALSE(client_.Permit(PermitRequest(), absl::Now() + absl::Milliseconds(50)).ok());
+  EXPECT_FALSE(client_.Permit(PermitRequest(), SteadyNow() + absl::Milliseconds(50)).ok());
   host_->Inject<CycleRequest>({.status = CallFailure(CallError::STALE, "no")});
   EXPECT_FALSE(Cycle().ok());
   host_->Inject<CycleRequest>({.delay = absl::Seconds(20)});
-  EXPECT_FALSE(Cycle(absl::Now() + absl::Milliseconds(50)).ok());
+  EXPECT_FALSE(Cycle(SteadyNow() + absl::Milliseconds(50)).ok());
   EXPECT_THAT(record_.ended, ElementsAre("Reserve NOT_FOUND", "Permit DEADLINE_EXCEEDED",
                                          "Cycle FAILED_PRECONDITION", "Cycle DEADLINE_EXCEEDED"));
   EXPECT_GE(record_.durations[1], absl::Milliseconds(50));
@@ -141,7 +142,7 @@ TEST_F(CallObserverTest, AnAccountCountsOnce) {
   Accounts(1);
   EXPECT_TRUE(Cycle().ok());
   host_->Inject<CycleRequest>({.delay = absl::Seconds(20)});
-  EXPECT_FALSE(Cycle(absl::Now() + absl::Milliseconds(50)).ok());
+  EXPECT_FALSE(Cycle(SteadyNow() + absl::Milliseconds(50)).ok());
   EXPECT_THAT(record_.ended, SizeIs(2));
   EXPECT_THAT(record_.evaluations, SizeIs(1));
 }
@@ -150,8 +151,8 @@ TEST_F(CallObserverTest, CyclesThatNoPodWaitsForAreNotObserved) {
   CycleRequest request;
   request.mutable_header()->set_attempt_id(++attempt_);
   const absl::Time limit = Soon();
-  while (!client_.StartCycle(request) && absl::Now() < limit) loop_.Wait(limit);
-  while (client_.cycle_under_way() && !client_.TakeCycle() && absl::Now() < limit)
+  while (!client_.StartCycle(request) && SteadyNow() < limit) loop_.Wait(limit);
+  while (client_.cycle_under_way() && !client_.TakeCycle() && SteadyNow() < limit)
     loop_.Wait(limit);
   EXPECT_THAT(record_.ended, IsEmpty());
   client_.SetCallObserver(nullptr);

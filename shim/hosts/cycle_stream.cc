@@ -1,6 +1,6 @@
 #include "shim/hosts/cycle_stream.h"
 
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::hosts {
 namespace {
@@ -53,7 +53,7 @@ bool CycleStream::TryTake(v1alpha1::CycleResponse* response) {
 std::optional<grpc::Status> CycleStream::Finish() {
   ++operations_;
   stream_->Finish(&status_, &finished_);
-  if (!loop_->RunUntil(finish_done_, absl::Now() + kFinishDeadline) || status_.ok())
+  if (!loop_->RunUntil(finish_done_, SteadyNow() + kFinishDeadline) || status_.ok())
     return std::nullopt;
   return status_;
 }

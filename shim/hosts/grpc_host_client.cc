@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/host_info_check.h"
 #include "shim/hosts/inline_host.h"
@@ -21,7 +22,7 @@ constexpr char kContractVersion[] = "v1alpha1";
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
-  return absl::ToChronoTime(deadline);
+  return absl::ToChronoTime(absl::Now() + (deadline - SteadyNow()));
 }
 
 absl::Status ToAbslStatus(const grpc::Status& status) {
@@ -53,7 +54,7 @@ absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channe
                                               absl::Duration timeout) {
   auto stub = PluginHostService::NewStub(channel);
   grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(absl::Now() + timeout));
+  context.set_deadline(ToGrpcDeadline(SteadyNow() + timeout));
   GetHostInfoRequest request;
   request.add_contract_versions(kContractVersion);
   GetHostInfoResponse info;
@@ -482,7 +483,7 @@ class GrpcHostClient::DrainCall final : public Completion {
  public:
   static void Start(HostLoop* loop, PluginHostService::Stub* stub, const DrainRequest& request) {
     auto* call = new DrainCall();
-    call->context_.set_deadline(ToGrpcDeadline(absl::Now() + kDrainDeadline));
+    call->context_.set_deadline(ToGrpcDeadline(SteadyNow() + kDrainDeadline));
     call->reader_ = stub->PrepareAsyncDrain(&call->context_, request, loop->queue());
     call->reader_->StartCall();
     call->reader_->Finish(&call->response_, &call->status_, call);

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
 
@@ -50,11 +50,11 @@ class GrpcHostClientStressTest : public ::testing::Test {
     end.set_phase(SyncRequest::SNAPSHOT_END);
     client_->SendChanges(end);
     const absl::Time limit = Soon();
-    while (!client_->usable() && absl::Now() < limit) loop_.Wait(limit);
+    while (!client_->usable() && SteadyNow() < limit) loop_.Wait(limit);
     ASSERT_TRUE(client_->usable());
   }
 
-  static absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
+  static absl::Time Soon() { return SteadyNow() + absl::Seconds(30); }
 
   void SendDelta() {
     SyncRequest delta;
@@ -100,7 +100,7 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
       case 0: {  // Too late: no answer, and the late answer is never taken for the next one's.
         host_->Inject<CycleRequest>({.delay = absl::Seconds(60)});
         const absl::Status status =
-            client_->Cycle(NextCycle(), absl::Now() + absl::Milliseconds(3), &response_);
+            client_->Cycle(NextCycle(), SteadyNow() + absl::Milliseconds(3), &response_);
         EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
         host_->ClearFaults();
         break;
@@ -137,7 +137,7 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
                   CallError::ATTEMPT_UNKNOWN);
         host_->Inject<ReserveRequest>({.delay = absl::Seconds(60)});
         EXPECT_EQ(
-            client_->Reserve(ReserveRequest(), absl::Now() + absl::Milliseconds(3)).status().code(),
+            client_->Reserve(ReserveRequest(), SteadyNow() + absl::Milliseconds(3)).status().code(),
             absl::StatusCode::kDeadlineExceeded);
         break;
       }
@@ -147,14 +147,14 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
         ASSERT_TRUE(host_->Push(push));
         std::vector<SyncResponse> pushes;
         const absl::Time limit = Soon();
-        while ((pushes = client_->TakePushes()).empty() && absl::Now() < limit) loop_.Wait(limit);
+        while ((pushes = client_->TakePushes()).empty() && SteadyNow() < limit) loop_.Wait(limit);
         ASSERT_EQ(pushes.size(), 1u);
         EXPECT_EQ(pushes[0].wait_decision().attempt_id(), static_cast<uint64_t>(i));
         break;
       }
       case 6: {  // Woken from another thread, while it sleeps or before.
         std::thread waker([this] { loop_.Wake(); });
-        loop_.Wait(absl::Now() + absl::Milliseconds(50));
+        loop_.Wait(SteadyNow() + absl::Milliseconds(50));
         waker.join();
         break;
       }
@@ -187,7 +187,7 @@ TEST_F(GrpcHostClientStressTest, HostsDieInTheMiddleOfCalls) {
     });
     const absl::Time limit = Soon();
     bool failed = false;
-    while (!client_->lost() && absl::Now() < limit) {
+    while (!client_->lost() && SteadyNow() < limit) {
       SendDelta();
       if (!client_->Cycle(NextCycle(), limit, &response_).ok()) failed = true;
       loop_.RunReady();
@@ -209,7 +209,7 @@ TEST_F(GrpcHostClientStressTest, ClientsGoWhileOperationsAreInFlight) {
     for (int k = 0; k < i % 5; ++k) SendDelta();
     if (i % 2 == 0) {
       EXPECT_FALSE(
-          client_->Cycle(NextCycle(), absl::Now() + absl::Milliseconds(i % 7), &response_).ok());
+          client_->Cycle(NextCycle(), SteadyNow() + absl::Milliseconds(i % 7), &response_).ok());
     }
     if (i % 3 == 0) host_->CutStreams();
     client_.reset();

@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 
 namespace outboard::hosts {
@@ -30,6 +31,7 @@ HostConnector::~HostConnector() {
   {
     absl::MutexLock lock(&mu_);
     stopping_ = true;
+    changed_.Notify();
   }
   thread_.join();
 }
@@ -54,12 +56,14 @@ void HostConnector::SetConfig(const config::ShimConfig& config) {
   }
   known_ = std::move(known);
   poked_ = true;
+  changed_.Notify();
 }
 
 void HostConnector::NeedsHandshake(const std::string& address) {
   absl::MutexLock lock(&mu_);
   if (const auto it = known_.find(address); it != known_.end()) it->second.connected = false;
   poked_ = true;
+  changed_.Notify();
 }
 
 void HostConnector::Retire(const std::string& address) {
@@ -73,7 +77,7 @@ std::vector<int64_t> HostConnector::allowed_uids() const {
 }
 
 void HostConnector::Run() {
-  absl::Time next_probe = absl::Now() + kProbePeriod;
+  absl::Time next_probe = SteadyNow() + kProbePeriod;
   while (true) {
     ScanDirectory();
     std::vector<KnownEndpoint> known;
@@ -85,8 +89,8 @@ void HostConnector::Run() {
         if (!entry.retired) known.push_back(entry);
       }
     }
-    const bool probe = absl::Now() >= next_probe;
-    if (probe) next_probe = absl::Now() + kProbePeriod;
+    const bool probe = SteadyNow() >= next_probe;
+    if (probe) next_probe = SteadyNow() + kProbePeriod;
     for (const KnownEndpoint& entry : known) {
       if (entry.connected && !probe) continue;
       // On other threads, so that a host that hangs delays no other.
@@ -95,7 +99,7 @@ void HostConnector::Run() {
     }
     const auto woken = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) { return stopping_ || poked_; };
     absl::MutexLock lock(&mu_);
-    mu_.AwaitWithTimeout(absl::Condition(&woken), kRetry);
+    changed_.AwaitFor(mu_, kRetry, woken);
   }
 }
 

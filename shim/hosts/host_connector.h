@@ -18,6 +18,7 @@
 #include "shim/config/config.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/visit_threads.h"
+#include "shim/steady_condition.h"
 
 namespace outboard::hosts {
 
@@ -79,6 +80,7 @@ class HostConnector {
 
   const Callbacks callbacks_;
   mutable absl::Mutex mu_;
+  SteadyCondition changed_;
   config::ShimConfig config_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, KnownEndpoint> known_ ABSL_GUARDED_BY(mu_);  // by address
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;

@@ -5,13 +5,15 @@
 #include <algorithm>
 #include <chrono>
 
+#include "shim/clock.h"
+
 namespace outboard::hosts {
 namespace {
 
 gpr_timespec ToGprDeadline(absl::Time deadline) {
   if (deadline == absl::InfiniteFuture()) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
   // Monotonic, so that setting the clock does not lengthen or shorten a wait.
-  const int64_t nanos = std::min<int64_t>(absl::ToInt64Nanoseconds(deadline - absl::Now()),
+  const int64_t nanos = std::min<int64_t>(absl::ToInt64Nanoseconds(deadline - SteadyNow()),
                                           int64_t{86400} * 1000000000);
   // gRPC rounds up to milliseconds, so "now" would wait for one.
   if (nanos <= 0) return gpr_time_0(GPR_CLOCK_MONOTONIC);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/unserved_plugins.h"
 
@@ -121,8 +122,8 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
   instance->channel = std::move(channel);
   // A clock that is ahead must not make the instance the newest forever.
   instance->started = info.started_unix_micros() > 0
-                          ? std::min(absl::FromUnixMicros(info.started_unix_micros()), now)
-                          : now;
+                          ? std::min(absl::FromUnixMicros(info.started_unix_micros()), absl::Now())
+                          : absl::Now();
   instance->info = std::move(info);
   LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
             << " answered: " << instance->text() << ", " << instance->info.plugins_size()
@@ -224,7 +225,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   instance->configured = configure->second;
   instance->grpc_client = std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel,
                                                            instance->info, limits_);
-  instance->grpc_client->StartConfigure(instance->configured, absl::Now() + kConfigureDeadline);
+  instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + kConfigureDeadline);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
 }
 

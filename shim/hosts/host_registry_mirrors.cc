@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
 
 namespace outboard::hosts {
@@ -35,7 +35,7 @@ bool HostRegistry::IsStuckInSnapshot(Instance* instance) const {
 
 void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
   // By the machine's clock, because the pause spares the machine.
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (instance->snapshot == nullptr || instance->grpc_client->sending() ||
       now < instance->next_piece)
     return;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/unserved_plugins.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
@@ -25,7 +25,7 @@ class HostRegistryTest : public ::testing::Test {
  protected:
   HostRegistryTest()
       : config_(Configuration()),
-        scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
+        scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, SteadyNow()),
         hosts_(std::make_shared<config::Config>(config_), "session", &loop_, &scheduler_) {
     for (const char* name : {"small", "main"}) {
       fakes_[name] = FakeHost::Start(
@@ -70,24 +70,24 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
     }
     const absl::Status taken =
         hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
-                           NewHostChannel(fakes_[name]->address()), info, absl::Now());
+                           NewHostChannel(fakes_[name]->address()), info, SteadyNow());
     EXPECT_TRUE(taken.ok()) << taken;
   }
   void WaitUntilReady() {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (!hosts_.AllReady() && absl::Now() < limit) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (!hosts_.AllReady() && SteadyNow() < limit) {
       loop_.Wait(limit);
-      hosts_.Tick(absl::Now());
+      hosts_.Tick(SteadyNow());
     }
     ASSERT_TRUE(hosts_.AllReady());
   }
   // Kills the host; returns whether pods can still be placed.
   bool ServesWithout(const std::string& name) {
     fakes_[name]->Kill();
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (hosts_.AllReady() && absl::Now() < limit) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (hosts_.AllReady() && SteadyNow() < limit) {
       loop_.Wait(limit);
-      hosts_.Tick(absl::Now());
+      hosts_.Tick(SteadyNow());
     }
     return hosts_.ServesSomePods();
   }
@@ -173,10 +173,10 @@ TEST_F(HostRegistryTest, PodsOfOtherHostsDoNotWaitForAnUnavailableHost) {
   EXPECT_THAT(Filters("main"), ElementsAre("One;Two;"));
   // It gets its share once it comes.
   Answers("small", {"Two"});
-  const absl::Time limit = absl::Now() + absl::Seconds(30);
-  while (Filters("main").size() < 2 && absl::Now() < limit) {
+  const absl::Time limit = SteadyNow() + absl::Seconds(30);
+  while (Filters("main").size() < 2 && SteadyNow() < limit) {
     loop_.Wait(limit);
-    hosts_.Tick(absl::Now());
+    hosts_.Tick(SteadyNow());
   }
   WaitUntilReady();
   EXPECT_THAT(Filters("main"), ElementsAre("One;Two;", "One;"));
@@ -204,7 +204,7 @@ TEST_F(HostRegistryTest, WithoutAHostThatSomePodsNeedOthersCanBePlaced) {
   Answers("main", {"Sort", "One", "Two", "Binder"});
   Answers("small", {"SkippedHosts"});
   const auto with_skipped = std::make_shared<config::Config>(Configuration("SkippedHosts"));
-  ASSERT_EQ(hosts_.Reload(with_skipped, absl::Now()), absl::OkStatus());
+  ASSERT_EQ(hosts_.Reload(with_skipped, SteadyNow()), absl::OkStatus());
   WaitUntilReady();
   EXPECT_TRUE(ServesWithout("small"));
 }
@@ -230,7 +230,7 @@ TEST_F(HostRegistryTest, AHostRestartsFromScratchOnlyIfAnotherHostChangesItsShar
   WaitUntilReady();
   EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 2);
   fakes_["main"]->Kill();
-  hosts_.Tick(absl::Now());
+  hosts_.Tick(SteadyNow());
   EXPECT_TRUE(hosts_.AllReady());
 }
 
@@ -240,7 +240,7 @@ TEST_F(HostRegistryTest, AHostThatServedNoProfileServesOnceTheConfigurationWants
   WaitUntilReady();
   EXPECT_THAT(Filters("small"), SizeIs(0));
   const absl::Status taken =
-      hosts_.Reload(std::make_shared<config::Config>(Configuration("Late")), absl::Now());
+      hosts_.Reload(std::make_shared<config::Config>(Configuration("Late")), SteadyNow());
   ASSERT_TRUE(taken.ok()) << taken;
   EXPECT_FALSE(hosts_.AllReady());
   WaitUntilReady();

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
@@ -57,7 +57,7 @@ replacement: {shadowCycles: 0, keepWarm: 1m}
 class InlineNodesTest : public ::testing::Test {
  protected:
   InlineNodesTest()
-      : scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, absl::Now()),
+      : scheduler_({}, queue::QueueOptions(), &effects_, &observer_, nullptr, SteadyNow()),
         hosts_(Configuration(), "session", &loop_, &scheduler_) {
     hosts_.SetCallbacks({[this](const std::string& address) { lost_.push_back(address); },
                          [](const std::string&) {}});
@@ -68,7 +68,7 @@ class InlineNodesTest : public ::testing::Test {
       node->node.set_uid(absl::StrCat("uid-", name));
       (*node->node.mutable_labels())["name"] = name;
       node->node.mutable_allocatable()->set_pods(100);
-      scheduler_.events()->OnNodeUpsert(node, absl::Now());
+      scheduler_.events()->OnNodeUpsert(node, SteadyNow());
     }
     Comes("main", "main-1", {"Sort", "One", "Binder"}, /*started=*/1);
   }
@@ -95,7 +95,7 @@ class InlineNodesTest : public ::testing::Test {
     if (host == "inline") info.add_capabilities(v1alpha1::INLINE_NODES);
     const absl::Status taken =
         hosts_.OnHandshake({host, fakes_[id]->address(), std::nullopt, 0},
-                           NewHostChannel(fakes_[id]->address()), info, absl::Now());
+                           NewHostChannel(fakes_[id]->address()), info, SteadyNow());
     EXPECT_TRUE(taken.ok()) << taken;
   }
   // An instance without a cluster cache. It accepts pods only on this node.
@@ -132,10 +132,10 @@ class InlineNodesTest : public ::testing::Test {
   }
   template <typename Condition>
   void Until(const std::string& what, Condition condition) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (!condition() && absl::Now() < limit) {
-      loop_.Wait(absl::Now() + absl::Milliseconds(20));
-      hosts_.Tick(absl::Now());
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (!condition() && SteadyNow() < limit) {
+      loop_.Wait(SteadyNow() + absl::Milliseconds(20));
+      hosts_.Tick(SteadyNow());
     }
     EXPECT_TRUE(condition()) << what;
   }
@@ -156,8 +156,8 @@ class InlineNodesTest : public ::testing::Test {
     pod->pod.set_uid("uid-" + name);
     pod->pod.set_scheduler_name("p");
     pod->pod.add_containers();
-    scheduler_.events()->OnPodUpsert(pod, absl::Now());
-    EXPECT_TRUE(scheduler_.ScheduleOne(absl::Now()));
+    scheduler_.events()->OnPodUpsert(pod, SteadyNow());
+    EXPECT_TRUE(scheduler_.ScheduleOne(SteadyNow()));
   }
 
   HostLoop loop_;

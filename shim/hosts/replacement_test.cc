@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/http/testing/flood.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
@@ -145,10 +145,10 @@ class ReplacementTest : public ::testing::Test {
   }
   // Until the instances are in these states; the test's clock stands still.
   void WaitFor(const std::vector<std::string>& states) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (States() != states && absl::Now() < limit) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (States() != states && SteadyNow() < limit) {
       RunOnce();
-      if (States() != states) loop_.Wait(absl::Now() + absl::Milliseconds(5));
+      if (States() != states) loop_.Wait(SteadyNow() + absl::Milliseconds(5));
     }
     ASSERT_EQ(States(), states);
   }
@@ -166,10 +166,10 @@ class ReplacementTest : public ::testing::Test {
   // Schedules pods until `done`, as a busy cluster would.
   template <typename Done>
   void ScheduleUntil(Done done) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    for (int i = 0; !done() && absl::Now() < limit; ++i) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    for (int i = 0; !done() && SteadyNow() < limit; ++i) {
       Schedule(absl::StrCat("pod-", ++pods_));
-      loop_.Wait(absl::Now() + absl::Milliseconds(2));
+      loop_.Wait(SteadyNow() + absl::Milliseconds(2));
       RunOnce();
     }
     ASSERT_TRUE(done());
@@ -219,9 +219,9 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   RunOnce();
   EXPECT_THAT(States(), ElementsAre("b serving"));
   EXPECT_THAT(retired_, ElementsAre(fakes_["a"]->address()));
-  const absl::Time limit = absl::Now() + absl::Seconds(30);
-  while (fakes_["a"]->Count<DrainRequest>() == 0 && absl::Now() < limit)
-    loop_.Wait(absl::Now() + absl::Milliseconds(5));
+  const absl::Time limit = SteadyNow() + absl::Seconds(30);
+  while (fakes_["a"]->Count<DrainRequest>() == 0 && SteadyNow() < limit)
+    loop_.Wait(SteadyNow() + absl::Milliseconds(5));
   EXPECT_EQ(fakes_["a"]->Count<DrainRequest>(), 1);
 }
 
@@ -468,11 +468,11 @@ TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndDelaysNoPod) {
   Fault slow;
   slow.delay = absl::Seconds(60);
   fakes_["b"]->Inject<CycleRequest>(slow);
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   ScheduleUntil([&] { return fakes_["b"]->Count<CycleRequest>() > 0; });
   now_ += absl::Milliseconds(200);
   RunOnce();
-  EXPECT_LT(absl::Now() - began, absl::Seconds(20));
+  EXPECT_LT(SteadyNow() - began, absl::Seconds(20));
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_THAT(ViewOf("b").why, HasSubstr("it did not answer in time"));
   EXPECT_THAT(effects_.failed, IsEmpty());

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/host_loop.h"
@@ -55,12 +55,12 @@ class SeveralGrpcHostsTest : public ::testing::Test {
 };
 
 TEST_F(SeveralGrpcHostsTest, TwoSlowHostsTakeTheTimeOfOne) {
-  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(30));
   for (size_t i = 0; i < 2; ++i) {
     MakeSlow<PreFilterRequest>(i);
     MakeSlow<FilterRequest>(i);
   }
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   const auto pre_filter = panel.PreFilter("pod");
   ASSERT_TRUE(pre_filter.ok()) << pre_filter.status();
   FilterRequest request;
@@ -68,7 +68,7 @@ TEST_F(SeveralGrpcHostsTest, TwoSlowHostsTakeTheTimeOfOne) {
   const auto filter = panel.Filter(request, {4}, 1);
   ASSERT_TRUE(filter.ok()) << filter.status();
   EXPECT_EQ(filter->processed(), 1u);
-  const absl::Duration took = absl::Now() - began;
+  const absl::Duration took = SteadyNow() - began;
   EXPECT_GE(took, 2 * kSlow);
   EXPECT_LT(took, 4 * kSlow);
 }
@@ -78,7 +78,7 @@ TEST_F(SeveralGrpcHostsTest, NamesTheHostThatGivesNoAnswerAndLetsTheOtherGo) {
   failure.status = testing::CallFailure(CallError::STALE, "behind");
   fakes_[0]->Inject<PreFilterRequest>(failure);
   MakeSlow<PreFilterRequest>(1);
-  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(30));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(30));
   const auto answer = panel.PreFilter("pod");
   EXPECT_EQ(framework::CallErrorReason(answer.status()), CallError::STALE);
   EXPECT_EQ(panel.failed_host(), 0u);
@@ -89,7 +89,7 @@ TEST_F(SeveralGrpcHostsTest, NamesTheHostThatGivesNoAnswerAndLetsTheOtherGo) {
 
 TEST_F(SeveralGrpcHostsTest, AHostThatDiedIsNamed) {
   fakes_[1]->Kill();
-  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, absl::Now() + absl::Seconds(10));
+  framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(10));
   const auto answer = panel.PreFilter("pod");
   EXPECT_TRUE(absl::IsUnavailable(answer.status())) << answer.status();
   EXPECT_EQ(panel.failed_host(), 1u);

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 
 namespace outboard::hosts {
 
@@ -13,7 +13,7 @@ absl::StatusOr<bool> ShadowCycleRunner::Advance(const char* point, std::optional
   if (question->has_value()) {
     // By the machine's clock, as in gRPC. The caller may be busy with other cycles for a while, so
     // each answer has its own deadline: a serving instance would be called at once.
-    *pending = client_->Start(*std::exchange(*question, std::nullopt), absl::Now() + timeout_);
+    *pending = client_->Start(*std::exchange(*question, std::nullopt), SteadyNow() + timeout_);
   }
   if (!pending->has_value()) return true;
   if (!(*pending)->IsThere()) return false;

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
+#include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
 
@@ -188,10 +188,10 @@ class ShadowTest : public ::testing::Test {
     scheduler_.Tick(now_);
   }
   void WaitFor(const std::string& id, InstanceState state) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (ViewOf(id).state != state && absl::Now() < limit) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (ViewOf(id).state != state && SteadyNow() < limit) {
       RunOnce();
-      if (ViewOf(id).state != state) loop_.Wait(absl::Now() + absl::Milliseconds(5));
+      if (ViewOf(id).state != state) loop_.Wait(SteadyNow() + absl::Milliseconds(5));
     }
     ASSERT_EQ(ViewOf(id).state, state) << ViewOf(id).why;
   }
@@ -207,10 +207,10 @@ class ShadowTest : public ::testing::Test {
   }
   // Like a busy cluster, until the instance is out of the shadow.
   void ScheduleUntilCompared(const std::string& id) {
-    const absl::Time limit = absl::Now() + absl::Seconds(30);
-    while (ViewOf(id).state == InstanceState::kShadow && absl::Now() < limit) {
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    while (ViewOf(id).state == InstanceState::kShadow && SteadyNow() < limit) {
       Schedule();
-      loop_.Wait(absl::Now() + absl::Milliseconds(2));
+      loop_.Wait(SteadyNow() + absl::Milliseconds(2));
       now_ += absl::Milliseconds(60);  // Long enough for changes to be sent.
       RunOnce();
     }
@@ -401,16 +401,16 @@ TEST_F(ShadowTest, SilenceAtFilterQuarantinesTheBuildAndHoldsNobodyUp) {
   Fault slow;
   slow.delay = absl::Seconds(60);
   fakes_["y"]->Inject<FilterRequest>(slow);
-  const absl::Time began = absl::Now();
-  while (ViewOf("y").state == InstanceState::kShadow && absl::Now() - began < absl::Seconds(60)) {
+  const absl::Time began = SteadyNow();
+  while (ViewOf("y").state == InstanceState::kShadow && SteadyNow() - began < absl::Seconds(60)) {
     Schedule();
     RunOnce();
-    loop_.Wait(absl::Now() + absl::Milliseconds(10));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(10));
   }
   EXPECT_GT(pods_, 4) << "pods waited for it";
   EXPECT_EQ(ViewOf("y").state, InstanceState::kQuarantined);
   EXPECT_EQ(ViewOf("y").why, "in the shadow, pod ns/pod-1: Filter: it did not answer in time");
-  EXPECT_GE(absl::Now() - began, absl::Seconds(2));
+  EXPECT_GE(SteadyNow() - began, absl::Seconds(2));
   EXPECT_EQ(fakes_["y"]->Count<FilterRequest>(), 1);
   EXPECT_THAT(effects_.failed, IsEmpty());
   EXPECT_EQ(effects_.bound.size(), static_cast<size_t>(pods_));
@@ -445,8 +445,8 @@ TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
   fake->Answer<ScoreRequest, ScoreResponse>(
       [&](const ScoreRequest& request, ScoreResponse* answer) {
         // Calls and changes come on different streams.
-        const absl::Time limit = absl::Now() + absl::Seconds(20);
-        while (fake->version() < request.header().snapshot_version() && absl::Now() < limit)
+        const absl::Time limit = SteadyNow() + absl::Seconds(20);
+        while (fake->version() < request.header().snapshot_version() && SteadyNow() < limit)
           std::this_thread::yield();
         ++asked;
         if (fake->version() != request.header().snapshot_version()) ++wrong;
@@ -473,11 +473,11 @@ TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
       count += static_cast<size_t>(sync.ended_attempts_size());
     return count;
   };
-  const absl::Time limit = absl::Now() + absl::Seconds(10);
-  while (ended() < 3 && absl::Now() < limit) {
+  const absl::Time limit = SteadyNow() + absl::Seconds(10);
+  while (ended() < 3 && SteadyNow() < limit) {
     Schedule();
     RunOnce();
-    loop_.Wait(absl::Now() + absl::Milliseconds(5));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(5));
   }
   EXPECT_GE(ended(), 3u);
 }

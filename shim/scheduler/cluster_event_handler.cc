@@ -8,8 +8,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
-#include "absl/time/clock.h"
 #include "shim/cache/cluster_events.h"
+#include "shim/clock.h"
 
 namespace outboard::scheduler {
 namespace {
@@ -20,9 +20,9 @@ using queue::QueuedPod;
 // without a label it is not measured.
 class EventTimer {
  public:
-  explicit EventTimer(Observer* observer) : observer_(observer), began_(absl::Now()) {}
+  explicit EventTimer(Observer* observer) : observer_(observer), began_(SteadyNow()) {}
   ~EventTimer() {
-    const absl::Duration elapsed = absl::Now() - began_;
+    const absl::Duration elapsed = SteadyNow() - began_;
     for (const std::string& label : labels_) observer_->OnEventHandled(label, elapsed);
   }
   EventTimer(const EventTimer&) = delete;

@@ -7,7 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/volume_effects.h"
 
@@ -148,13 +148,13 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
   FillHeader(*attempt, *host, request.mutable_header());
   request.set_pod_uid(attempt->pod->uid());
   request.set_node_name(attempt->node_name);
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   NoteCall(attempt, *host->client);
   absl::StatusOr<v1alpha1::ReserveResponse> answer =
-      host->client->Reserve(std::move(request), absl::Now() + state_.options.reserve_deadline);
+      host->client->Reserve(std::move(request), SteadyNow() + state_.options.reserve_deadline);
   state_.observer->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                          absl::Now() - began);
+                          SteadyNow() - began);
   if (!answer.ok()) {
     OnHostCallEnded(point.host_name, HostCall::kReserve, answer.status(), now);
     return answer;
@@ -199,7 +199,7 @@ std::vector<HostDecisions> HostCalls::Unreserve(const Attempt& attempt, const st
     request.set_node_name(attempt.node_name);
     request.set_reason(framework::CutText(reason));
     auto answer =
-        host->client->Unreserve(std::move(request), absl::Now() + state_.options.reserve_deadline);
+        host->client->Unreserve(std::move(request), SteadyNow() + state_.options.reserve_deadline);
     OnHostCallEnded(*name, HostCall::kUnreserve, answer.status(), now);
     if (answer.ok()) {
       decisions.push_back({*name, std::move(*answer->mutable_decisions())});
@@ -221,13 +221,13 @@ absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
   request.set_pod_uid(attempt->pod->uid());
   request.set_node_name(attempt->node_name);
   request.set_resumed(resumed);
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   NoteCall(attempt, *host->client);
   absl::StatusOr<v1alpha1::PermitResponse> answer =
-      host->client->Permit(std::move(request), absl::Now() + state_.options.permit_deadline);
+      host->client->Permit(std::move(request), SteadyNow() + state_.options.permit_deadline);
   state_.observer->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                          absl::Now() - began);
+                          SteadyNow() - began);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
       state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
@@ -254,9 +254,9 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
     *request.add_results() = attempt.effect_results[i];
   }
   request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   absl::StatusOr<v1alpha1::PreBindResponse> answer =
-      host->client->PreBind(std::move(request), absl::Now() + state_.options.pre_bind_deadline);
+      host->client->PreBind(std::move(request), SteadyNow() + state_.options.pre_bind_deadline);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
         !bad.ok()) {
@@ -269,7 +269,7 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
                               : answer->wait() ? v1alpha1::WAIT
                                                : answer->rejection().code();
   state_.observer->OnCall(v1alpha1::PRE_BIND, attempt.plan->algorithm.name, code,
-                          absl::Now() - began);
+                          SteadyNow() - began);
   return answer;
 }
 
@@ -284,7 +284,7 @@ absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
   request.mutable_header()->set_profile(plan.algorithm.name);
   request.mutable_pod_uids()->Assign(uids.begin(), uids.end());
   absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
-      host->client->PreEnqueue(std::move(request), absl::Now() + state_.options.queue_deadline);
+      host->client->PreEnqueue(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->verdicts_size() != static_cast<int>(uids.size())) {
     answer = absl::InternalError("PreEnqueue answered for another number of pods");
     state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(),
@@ -309,7 +309,7 @@ absl::StatusOr<v1alpha1::SortKeysResponse> HostCalls::SortKeys(
   request.mutable_header()->set_profile(plan.algorithm.name);
   for (const kube::PodObject* pod : pods) request.add_pod_uids(pod->uid());
   absl::StatusOr<v1alpha1::SortKeysResponse> answer =
-      host->client->SortKeys(std::move(request), absl::Now() + state_.options.queue_deadline);
+      host->client->SortKeys(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))
     answer = absl::InternalError("SortKeys answered for other pods");
   OnHostCallEnded(plan.sort_host, HostCall::kSortKeys, answer.status(), now);

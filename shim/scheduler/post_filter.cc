@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/pod_group.h"
 
@@ -77,7 +77,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
       hosts.push_back({host->client, state_.cluster.VersionOf(host->cursor)});
     }
   }
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   framework::ExtensionPointRunner runner(&hosts, &plan.algorithm, attempt.id,
                                          began + state_.options.cycle_deadline);
   PostFilterOutcome outcome;
@@ -99,7 +99,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
   }
   state_.observer->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
                           outcome.status.ok() ? outcome.code : v1alpha1::ERROR,
-                          absl::Now() - began);
+                          SteadyNow() - began);
   if (outcome.status.ok()) return outcome;
   if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr) {
     const std::string& name = plan.host_names[outcome.failed_host];

@@ -8,7 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 
 namespace outboard::scheduler {
@@ -48,10 +48,10 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     if (state_.shadow_observer->RecordsCalls(attempt->plan->host_names[i])) recorder.Want(i);
   }
   request.recorder = recorder.empty() ? nullptr : &recorder;
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   const framework::AlgorithmResult& result = algorithm_.Run(request);
   const absl::Duration elapsed =
-      (absl::Now() - began) / (1 + result.others.size() + result.rejected_with.size());
+      (SteadyNow() - began) / (1 + result.others.size() + result.rejected_with.size());
   state_.observer->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result,
                                algorithm_.response(), elapsed);
   host_calls_.OnAlgorithmEnded(*attempt, request, result, hosts, now);
@@ -273,9 +273,9 @@ void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
   pending->binding = true;
   VLOG(2) << "Pod " << pending->pod->key() << " goes to node " << pending->node_name << ": attempt "
           << pending->id << " of " << absl::StrJoin(pending->asked, ", ") << ", "
-          << absl::Now() - pending->info->timestamp << " after it was queued, of which "
-          << absl::Now() - pending->began << " in this cycle, "
-          << absl::Now() - pending->info->initial_attempt_time.value_or(pending->began)
+          << SteadyNow() - pending->info->timestamp << " after it was queued, of which "
+          << SteadyNow() - pending->began << " in this cycle, "
+          << SteadyNow() - pending->info->initial_attempt_time.value_or(pending->began)
           << " after it was first tried";
   state_.attempts.Add(std::move(attempt));
   if (!permit.waits().empty() || !pending->effects.empty()) {

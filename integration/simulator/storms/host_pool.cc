@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/hosts/grpc_host_client.h"
 
 namespace outboard::simulate::storms {
@@ -47,21 +48,21 @@ absl::Status HostPool::Start(absl::Time now) {
   if (!process.ok()) return process.status();
   const std::string address = (*process)->address();
   processes_[address] = *std::move(process);
-  const absl::Time deadline = absl::Now() + kAnswerTimeout;
+  const absl::Time deadline = SteadyNow() + kAnswerTimeout;
   absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
   std::shared_ptr<grpc::Channel> channel;
   do {
     // It needs a moment until it listens; until then a connection fails at once.
     channel = hosts::NewHostChannel(address);
-    info = hosts::Handshake(channel, deadline - absl::Now());
+    info = hosts::Handshake(channel, deadline - SteadyNow());
     if (!info.ok()) absl::SleepFor(absl::Milliseconds(2));
-  } while (absl::IsUnavailable(info.status()) && absl::Now() < deadline);
+  } while (absl::IsUnavailable(info.status()) && SteadyNow() < deadline);
   if (!info.ok()) return info.status();
   absl::Status taken =
       hosts_.OnHandshake({kHost, address, std::nullopt, 0}, channel, *std::move(info), now);
   if (!taken.ok()) return taken;
   while (ServingAddress() != address) {
-    if (absl::Now() >= deadline)
+    if (SteadyNow() >= deadline)
       return absl::UnavailableError(absl::StrCat("a new host does not serve: ", Describe()));
     loop_->Wait(std::min(deadline, hosts_.NextWakeup()));
     hosts_.Tick(now);
@@ -83,9 +84,9 @@ absl::Status HostPool::Poll(absl::Time now) {
   hosts_.Tick(now);
   std::string told = ServingAddress();
   scheduler_->AdvanceHostClocks(now);
-  const absl::Time deadline = absl::Now() + kAnswerTimeout;
+  const absl::Time deadline = SteadyNow() + kAnswerTimeout;
   while (!scheduler_->HostClocksAdvanced()) {
-    if (absl::Now() >= deadline)
+    if (SteadyNow() >= deadline)
       return absl::UnavailableError(
           absl::StrCat("a host does not acknowledge the time: ", Describe()));
     loop_->Wait(std::min(deadline, hosts_.NextWakeup()));

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/multi_host/merge_answers.h"
 #include "shim/framework/multi_host/staged_filter.h"
 #include "shim/framework/rejections.h"
@@ -325,7 +325,7 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
                                                               uint32_t sample) {
   v1alpha1::CycleRequest cycle;
   FillHeader(host, cycle.mutable_header());
-  const absl::Duration left = std::min(deadline_ - absl::Now(), absl::Hours(1));
+  const absl::Duration left = std::min(deadline_ - SteadyNow(), absl::Hours(1));
   cycle.set_deadline_micros(
       static_cast<uint32_t>(std::max<int64_t>(absl::ToInt64Microseconds(left), 1)));
   cycle.set_explain(explain_);
@@ -407,7 +407,7 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
       /*answer_required=*/false);
   if (!asked.ok()) return asked.status();
   if (last_scores_ != nullptr && !owner_.empty()) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     const auto key = [this](size_t host) {
       return absl::StrCat(profile_.name, "/", host, "/", owner_);
     };

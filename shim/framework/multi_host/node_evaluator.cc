@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/rejections.h"
 
 namespace outboard::framework {
@@ -57,7 +57,7 @@ int64_t Mean(int64_t total, int64_t weights) {
 NodeEvaluator::NodeEvaluator(EvaluateRequest request)
     : request_(std::move(request)),
       runner_(&request_.hosts, request_.profile, request_.attempt_id,
-              absl::Now() + request_.budget) {}
+              SteadyNow() + request_.budget) {}
 
 absl::Status NodeEvaluator::PluginFailed(const PluginStatus& status) {
   plugin_failed_ = true;
