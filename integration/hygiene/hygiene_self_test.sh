@@ -87,6 +87,10 @@ fresh; mkdir "$tree/shim/bind"; expect rooms_table 'does not name shim/bind/'
 fresh; rm -r "$tree/shim/queue"; expect rooms_table 'names shim/queue/, which does not exist'
 fresh; mkdir "$tree/plugins/c"; expect rooms_table 'plugins/README.md: does not name'
 
+fresh; echo 'absl::Time now = absl::Now();' >"$tree/shim/queue/x.cc"; expect clocks 'shim/queue/x.cc:1: absl::Now'
+fresh; echo 'mutex.AwaitWithTimeout(condition, pause);' >"$tree/shim/queue/x.h"; expect clocks 'shim/queue/x.h:1: a wait until a wall time'
+fresh; echo 'absl::Time now = absl::Now();' >"$tree/shim/queue/x_test.cc"; accepts clocks 'a test'
+
 # The list beside the script, then one of the tree.
 fresh; echo 'class FrontDesk;' >"$tree/shim/queue/x.h"; expect old_names 'shim/queue/x.h:1: an old name, see old_names.txt: FrontDesk'
 own_list() { fresh; mkdir -p "$tree/integration/hygiene"; printf '# a comment\n\\bTurn\\(\t^shim/\t# RunOnce\n' >"$tree/integration/hygiene/old_names.txt"; }

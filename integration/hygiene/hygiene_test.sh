@@ -122,6 +122,27 @@ check_rooms_table() {
   done
 }
 
+# The shim waits on the clock of shim/clock.h, which cannot be set. Wall time is for what is written, for times of others, and for gRPC's calls:
+# in the files named here. absl's timed waits sleep until a wall time, whatever they are given.
+check_clocks() {
+  local file line
+  while IFS=: read -r file line _; do
+    case $file in
+      shim/clock.h | shim/bind/api_writer.h | shim/bind/event_recorder.h | shim/bind/pod_evictor.h | shim/diagnostics/attempt_log.cc | shim/hosts/grpc_host_client.cc | \
+        shim/hosts/host_connector.cc | shim/hosts/host_registry.cc | shim/hosts/readiness_watch.cc | shim/http/serving_certificate.cc | shim/kube/exec_credentials.cc | \
+        shim/leader/lease_elector.cc | shim/shim_control.cc) ;;
+      *) fault "$file:$line: absl::Now; waits use SteadyNow (shim/clock.h)" ;;
+    esac
+  done < <(shim_lines 'absl::Now\b')
+  while IFS=: read -r file line _; do
+    [[ $file == shim/clock.h ]] || fault "$file:$line: a wait until a wall time; use SteadyCondition"
+  done < <(shim_lines '\b(Await|Wait|WaitForNotification)With(Timeout|Deadline)\b')
+}
+# shim_lines PATTERN: FILE:LINE:… of the shim's production files.
+shim_lines() {
+  sources -path './shim/*' \( -name '*.cc' -o -name '*.h' \) ! -path '*/testing/*' ! -name '*_test.cc' ! -name '*_benchmark.cc' | xargs --no-run-if-empty grep -nE "$1" /dev/null || true
+}
+
 # Names that were replaced stay replaced, in code, docs, flags, metrics and logs: old_names.txt.
 check_old_names() {
   local list=$here/old_names.txt pattern files line all
@@ -225,7 +246,7 @@ check_security_tests() {
   done < <({ grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9]*`' SECURITY.md || true; } | tr -d '`' | sort -u)
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table old_names dialect room_files room_sizes paths_in_docs links prose security_tests)
+all=(includes sdk readmes sizes paths binaries names rooms_table clocks old_names dialect room_files room_sizes paths_in_docs links prose security_tests)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

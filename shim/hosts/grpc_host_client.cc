@@ -83,7 +83,7 @@ class GrpcHostClient::SyncStream {
       : client_(client), started_(this), read_(this), written_(this), finished_(this) {
     stream_ = client->state_stub_->PrepareAsyncSync(&context_, client->loop_->queue());
     Begin();
-    busy_since_ = absl::Now();
+    busy_since_ = SteadyNow();
     stream_->StartCall(&started_);
   }
 
@@ -126,7 +126,7 @@ class GrpcHostClient::SyncStream {
 
   void Write(const SyncRequest& request) {
     writing_ = true;
-    busy_since_ = absl::Now();
+    busy_since_ = SteadyNow();
     Begin();
     stream_->Write(request, &written_);
   }
@@ -223,10 +223,10 @@ void GrpcHostClient::OnPush(SyncResponse push) {
       is_news = is_news || absl::FromUnixNanos(told) != acknowledged_time_;
       acknowledged_time_ = absl::FromUnixNanos(told);
     }
-    if (!is_news && !pushes_.Count(push, absl::Now())) lost_ = true;
+    if (!is_news && !pushes_.Count(push, SteadyNow())) lost_ = true;
     return;
   }
-  if (!pushes_.Add(std::move(push), absl::Now())) lost_ = true;
+  if (!pushes_.Add(std::move(push), SteadyNow())) lost_ = true;
 }
 
 absl::Time GrpcHostClient::unread_since() const {

@@ -196,11 +196,11 @@ void HostConnector::NoteProbe(const KnownEndpoint& entry, bool answered, absl::T
     silent_since = since;
   }
   if (!answered)
-    callbacks_.on_silent(entry.endpoint.host, entry.instance, absl::Now() - silent_since);
+    callbacks_.on_silent(entry.endpoint.host, entry.instance, SteadyNow() - silent_since);
 }
 
 void HostConnector::Probe(const KnownEndpoint& entry) {
-  const absl::Time began = absl::Now();
+  const absl::Time began = SteadyNow();
   // A separate connection, so that only the scheduling thread polls the connection of the calls.
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(entry.endpoint, allowed_uids());
   if (!channel.ok()) {

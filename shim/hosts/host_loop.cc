@@ -62,7 +62,7 @@ bool HostLoop::RunUntil(const bool& done, absl::Time deadline) {
   while (!done) {
     if (!RunOne(deadline)) return done;
     // A poll with a past deadline still returns what has completed.
-    if (deadline != absl::InfiniteFuture() && absl::Now() >= deadline) return done;
+    if (deadline != absl::InfiniteFuture() && SteadyNow() >= deadline) return done;
   }
   return true;
 }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/host_registry.h"
 
@@ -109,7 +109,7 @@ bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* in
   std::string why;
   if (client.lost()) {
     why = "the connection broke";
-  } else if (absl::Now() - client.unread_since() >= limits_.unread) {
+  } else if (SteadyNow() - client.unread_since() >= limits_.unread) {
     why =
         absl::StrCat("it has not read what it was sent for ", absl::FormatDuration(limits_.unread));
   } else if (IsStuckInSnapshot(instance)) {

@@ -20,13 +20,13 @@ void HostRegistry::BeginCacheSync(Instance* instance, absl::Time now) {
   if (hosts::KeepsNoCache(instance->info)) return instance->grpc_client->AwaitReady();
   instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
   instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
-  instance->progressed = absl::Now();
+  instance->progressed = SteadyNow();
   instance->progressed_to = 0;
 }
 
 bool HostRegistry::IsStuckInSnapshot(Instance* instance) const {
   if (instance->state != InstanceState::kSyncing || instance->cursor == 0) return false;
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   const int64_t acknowledged = instance->grpc_client->acknowledged_version();
   if (std::exchange(instance->progressed_to, acknowledged) != acknowledged)
     instance->progressed = now;
