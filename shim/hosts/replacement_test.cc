@@ -583,10 +583,10 @@ TEST_F(ReplacementTest, TheOnlyInstanceThatPushesWithoutEndGetsANewSession) {
   Comes("a", 1);
   WaitFor({"a serving"});
   Pushing flood(fakes_["a"].get(), GateChanged(1000));
-  const absl::Time limit = absl::Now() + absl::Seconds(30);
-  while (lost_.empty() && absl::Now() < limit) {
+  const absl::Time limit = SteadyNow() + absl::Seconds(30);
+  while (lost_.empty() && SteadyNow() < limit) {
     RunOnce();
-    loop_.Wait(absl::Now() + absl::Milliseconds(1));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(1));
   }
   EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
 }
@@ -643,16 +643,16 @@ TEST_F(ReplacementTest, ChangesOfAnInstanceThatDoesNotReadStayInTheLog) {
     scheduler_.events()->OnNodeUpsert(node, now_);
     now_ += absl::Milliseconds(100);
     RunOnce();
-    loop_.Wait(absl::Now() + absl::Milliseconds(1));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(1));
     unread = ViewOf("b").sent_version == sent ? unread + 1 : 0;
     sent = ViewOf("b").sent_version;
   };
   for (int i = 0; i < 300 && unread < 100; ++i) change();
   EXPECT_GE(unread, 100) << "the shim goes on queueing messages";
-  const absl::Time limit = absl::Now() + absl::Seconds(30);
-  while (States().size() > 1 && absl::Now() < limit) {
+  const absl::Time limit = SteadyNow() + absl::Seconds(30);
+  while (States().size() > 1 && SteadyNow() < limit) {
     RunOnce();
-    loop_.Wait(absl::Now() + absl::Milliseconds(5));
+    loop_.Wait(SteadyNow() + absl::Milliseconds(5));
   }
   EXPECT_THAT(States(), ElementsAre("a serving"));
   EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
