@@ -7,8 +7,8 @@
 all_tiers=(unit component go cluster sanitizers)
 # These run only when named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
 # the examples in Java download a Maven repository; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
-# half an hour.
-named_tiers=(upstream examples guide older storms)
+# half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it.
+named_tiers=(upstream examples guide older storms fuzz mutants)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -211,6 +211,36 @@ tier_storms() {
   step storms "10,000 gangs on virtual time" env OUTBOARD_STORM_GANGS=10000 "$build/release/tests/gang_storm_test"
   step storms "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   go_tests storms "300 gangs on a real control plane" -timeout 40m ./scenarios/gangs -args -gangs 300
+}
+
+# Runs every libFuzzer program for OUTBOARD_FUZZ_SECONDS (10) over its seeds and what earlier runs found, which stays in build/fuzz/corpus.
+# An input that broke a promise is in build/fuzz/crashes: add it to the target's seeds, so that the unit tier repeats it.
+tier_fuzz() {
+  need_packages "${build_packages[@]}" "${sanitizer_packages[@]}"
+  configure fuzz -DCMAKE_CXX_COMPILER=clang++-14 -DCMAKE_BUILD_TYPE=None "-DCMAKE_CXX_FLAGS=-O1 -g1" -DOUTBOARD_SANITIZE=address,fuzzer-no-link \
+    -DOUTBOARD_BUILD_FUZZERS=ON -DOUTBOARD_BUILD_TESTS=OFF
+  compile fuzz outboard_fuzzers
+  local seconds=${OUTBOARD_FUZZ_SECONDS:-10} name seeds log
+  mkdir -p "$build/fuzz/crashes"
+  while read -r name seeds; do
+    [[ -z ${OUTBOARD_FUZZ_TARGETS:-} || " $OUTBOARD_FUZZ_TARGETS " == *" ${name%_fuzzer} "* ]] || continue
+    log=$logs/fuzz-$name.log
+    mkdir -p "$build/fuzz/corpus/$name"
+    say "$name, $seconds s"
+    if "$build/fuzz/fuzzers/$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+      -artifact_prefix="$build/fuzz/crashes/$name-" "$build/fuzz/corpus/$name" "$seeds" >"$log" 2>&1 </dev/null; then
+      record fuzz 1 0 0 "$name: $(sed -n 's/^stat::number_of_executed_units: *//p' "$log") executions"
+    else
+      tail -n 40 "$log"
+      record fuzz 0 1 0 "$name; its input: $build/fuzz/crashes"
+    fi
+  done <"$build/fuzz/fuzzers.txt"
+}
+
+tier_mutants() {
+  build_with_tests
+  step mutants "seeded faults are caught" integration/mutants/mutants.py --build "$build/release"
+  cat "$logs/mutants-seeded-faults-are-caught.log"
 }
 
 # Names of a preset's tests whose label matches the regular expression.

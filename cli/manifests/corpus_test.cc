@@ -1,12 +1,12 @@
-// Runs the manifest fuzzer on its seeds.
+// Runs the fuzz target of manifests over its seeds.
 #include "cli/manifests/testing/fuzz_manifest.h"
 #include "gtest/gtest.h"
-#include "shim/kube/wire/testing/run_corpus.h"
+#include "integration/fuzz/run_corpus.h"
 
 namespace outboard::manifests {
 namespace {
 
-TEST(Corpus, Manifest) { kube::RunCorpus("cli/manifests/testdata/manifest", 4, FuzzManifest); }
+TEST(Corpus, Manifest) { fuzz::RunCorpus("cli/manifests/testdata/manifest", 4, FuzzManifest); }
 
 }  // namespace
 }  // namespace outboard::manifests

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "integration/fuzz/run_corpus.h"
 #include "shim/extender/testing/fuzz_request.h"
 
 namespace outboard::extender {
@@ -196,9 +197,13 @@ TEST(BindReview, IsAnsweredByItsUid) {
             R"("status":{"code":409,"reason":"Conflict","message":"no room"}}})");
 }
 
+// Inputs that once broke a promise.
+TEST(FuzzRequest, Findings) { fuzz::RunCorpus("shim/extender/testdata/fuzz", 1, FuzzRequest); }
+
 TEST(FuzzRequest, Seeds) {
   size_t count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("shim/extender/testdata")) {
+    if (!entry.is_regular_file()) continue;
     SCOPED_TRACE(entry.path().string());
     std::stringstream text;
     text << std::ifstream(entry.path(), std::ios::binary).rdbuf();

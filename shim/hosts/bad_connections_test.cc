@@ -18,7 +18,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
 #include "shim/clock.h"

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/time/clock.h"
 #include "shim/clock.h"
 
 namespace outboard::hosts {

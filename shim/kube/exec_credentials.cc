@@ -122,39 +122,6 @@ struct Fetched {
   absl::Duration life = absl::InfiniteDuration();  // from the end of the run
 };
 
-absl::StatusOr<Fetched> ReadAnswer(const std::string& output, const std::string& api_version) {
-  auto answer = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
-  if (!answer.is_object()) return absl::InvalidArgumentError("the output is not a JSON object");
-  if (Text(answer, "kind") != "ExecCredential" || Text(answer, "apiVersion") != api_version) {
-    return absl::InvalidArgumentError(absl::StrCat("the output is ", Text(answer, "apiVersion"),
-                                                   " ", Text(answer, "kind"), ", expected ",
-                                                   api_version, " ExecCredential"));
-  }
-  const nlohmann::json status = answer.value("status", nlohmann::json());
-  if (!status.is_object()) return absl::InvalidArgumentError("the output has no status");
-  Credentials fresh;
-  fresh.bearer_token = Text(status, "token");
-  fresh.client_certificate_pem = Text(status, "clientCertificateData");
-  fresh.client_key_pem = Text(status, "clientKeyData");
-  if (fresh.client_certificate_pem.empty() != fresh.client_key_pem.empty()) {
-    return absl::InvalidArgumentError("status has only one of certificate and key");
-  }
-  if (fresh.bearer_token.empty() && fresh.client_key_pem.empty()) {
-    return absl::InvalidArgumentError("status has neither a token nor a certificate and key");
-  }
-  Fetched fetched;
-  const std::string timestamp = Text(status, "expirationTimestamp");
-  std::string error;
-  absl::Time expires;
-  if (!timestamp.empty()) {
-    if (!absl::ParseTime(absl::RFC3339_full, timestamp, &expires, &error))
-      return absl::InvalidArgumentError(absl::StrCat("status.expirationTimestamp: ", error));
-    fetched.life = expires - absl::Now();  // a wall time of the plugin's machine, which is this one
-  }
-  fetched.credentials = std::make_shared<const Credentials>(std::move(fresh));
-  return fetched;
-}
-
 class ExecCredentials : public CredentialSource {
  public:
   explicit ExecCredentials(ExecCredentialOptions options)
@@ -242,8 +209,12 @@ class ExecCredentials : public CredentialSource {
     env.push_back(absl::StrCat("KUBERNETES_EXEC_INFO=", info.dump()));
     auto output = RunProgram(options_.command, options_.args, env, options_.timeout, cancel_fd_);
     if (!output.ok()) return Explain(output.status());
-    auto fetched = ReadAnswer(*output, options_.api_version);
-    if (!fetched.ok()) return Explain(fetched.status());
+    absl::StatusOr<ExecCredential> read = ParseExecCredential(*output, options_.api_version);
+    if (!read.ok()) return Explain(read.status());
+    Fetched fetched;
+    // A wall time of the plugin's machine, which is this one.
+    fetched.life = read->expires - absl::Now();
+    fetched.credentials = std::make_shared<const Credentials>(std::move(read->credentials));
     return fetched;
   }
 
@@ -331,6 +302,37 @@ absl::StatusOr<std::string> RunProgram(const std::string& command,
     return absl::UnavailableError(absl::StrCat("exit code ", WEXITSTATUS(*exit)));
   }
   return output;
+}
+
+absl::StatusOr<ExecCredential> ParseExecCredential(absl::string_view output,
+                                                   absl::string_view api_version) {
+  const auto answer = nlohmann::json::parse(output, nullptr, /*allow_exceptions=*/false);
+  if (!answer.is_object()) return absl::InvalidArgumentError("the output is not a JSON object");
+  if (Text(answer, "kind") != "ExecCredential" || Text(answer, "apiVersion") != api_version) {
+    return absl::InvalidArgumentError(absl::StrCat("the output is ", Text(answer, "apiVersion"),
+                                                   " ", Text(answer, "kind"), ", expected ",
+                                                   api_version, " ExecCredential"));
+  }
+  const nlohmann::json status = answer.value("status", nlohmann::json());
+  if (!status.is_object()) return absl::InvalidArgumentError("the output has no status");
+  ExecCredential read;
+  read.credentials.bearer_token = Text(status, "token");
+  read.credentials.client_certificate_pem = Text(status, "clientCertificateData");
+  read.credentials.client_key_pem = Text(status, "clientKeyData");
+  // It becomes the value of a header.
+  if (read.credentials.bearer_token.find_first_of("\r\n") != std::string::npos)
+    return absl::InvalidArgumentError("status.token has a line break");
+  if (read.credentials.client_certificate_pem.empty() != read.credentials.client_key_pem.empty())
+    return absl::InvalidArgumentError("status has only one of certificate and key");
+  if (read.credentials.bearer_token.empty() && read.credentials.client_key_pem.empty())
+    return absl::InvalidArgumentError("status has neither a token nor a certificate and key");
+  const std::string timestamp = Text(status, "expirationTimestamp");
+  std::string error;
+  if (!timestamp.empty() &&
+      !absl::ParseTime(absl::RFC3339_full, timestamp, &read.expires, &error)) {
+    return absl::InvalidArgumentError(absl::StrCat("status.expirationTimestamp: ", error));
+  }
+  return read;
 }
 
 std::shared_ptr<CredentialSource> MakeExecCredentials(ExecCredentialOptions options) {

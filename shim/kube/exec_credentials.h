@@ -30,6 +30,17 @@ struct ExecCredentialOptions {
   absl::Duration retry_period = absl::Seconds(10);
 };
 
+// What a plugin printed.
+struct ExecCredential {
+  Credentials credentials;
+  absl::Time expires = absl::InfiniteFuture();  // wall time, as printed
+};
+// Pure.
+// Errors: INVALID_ARGUMENT for anything but an ExecCredential of this version with a token, or with
+// a certificate and its key.
+absl::StatusOr<ExecCredential> ParseExecCredential(absl::string_view output,
+                                                   absl::string_view api_version);
+
 // Runs the plugin at the first Get, after four fifths of the credentials' life, and after a 401;
 // one run at a time, never through a shell, without our file descriptors, and at most for
 // `timeout`. Meanwhile, and after a failed run, the old credentials are used until they expire.

@@ -2,23 +2,21 @@
 
 #include "absl/strings/match.h"
 #include "cli/manifests/object_reader.h"
-#include "shim/kube/wire/testing/fuzz_targets.h"
 #include "shim/kube/wire/testing/promises.h"
 #include "shim/kube/wire/utf8.h"
 
 namespace outboard::manifests {
 
+using fuzz::Require;
 using kube::NamespacePtr;
 using kube::NodePtr;
 using kube::PodPtr;
-using kube::Require;
 using kube::RequireGood;
-using kube::SeedBytes;
 using kube::Utf8Prefix;
 
 void FuzzManifest(absl::string_view input) {
   if (input.size() > 1 << 20) return;
-  const Manifests manifests = ReadManifests("f", SeedBytes(input));
+  const Manifests manifests = ReadManifests("f", std::string(input));
   for (const auto* messages : {&manifests.errors, &manifests.warnings}) {
     for (const std::string& message : *messages) {
       Require(absl::StartsWith(message, "f:") || absl::StartsWith(message, "…"),

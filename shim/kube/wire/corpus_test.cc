@@ -4,16 +4,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "integration/fuzz/run_corpus.h"
 #include "shim/kube/wire/decode.h"
-#include "shim/kube/wire/testing/run_corpus.h"
+#include "shim/kube/wire/testing/fuzz_targets.h"
 
 namespace outboard::kube {
 namespace {
 
 constexpr char kTestdata[] = "shim/kube/wire/testdata/";
 
-TEST(Corpus, Quantity) { RunCorpus(absl::StrCat(kTestdata, "quantity"), 3, FuzzQuantity); }
-TEST(Corpus, WatchFrame) { RunCorpus(absl::StrCat(kTestdata, "watch_frame"), 6, FuzzWatchFrame); }
+using fuzz::ReadSeed;
+using fuzz::SeedBytes;
+
+TEST(Corpus, Quantity) { fuzz::RunCorpus(absl::StrCat(kTestdata, "quantity"), 3, FuzzQuantity); }
+TEST(Corpus, WatchFrame) {
+  fuzz::RunCorpus(absl::StrCat(kTestdata, "watch_frame"), 6, FuzzWatchFrame);
+}
+TEST(Corpus, Object) { fuzz::RunCorpus(absl::StrCat(kTestdata, "object"), 5, FuzzObject); }
 
 // Kubernetes' own encoder wrote the frames.
 class UpstreamFrame {

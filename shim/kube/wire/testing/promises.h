@@ -4,18 +4,12 @@
 #ifndef OUTBOARD_SHIM_KUBE_WIRE_TESTING_PROMISES_H_
 #define OUTBOARD_SHIM_KUBE_WIRE_TESTING_PROMISES_H_
 
-#include <cstdio>
-#include <cstdlib>
-
+#include "integration/fuzz/seeds.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::kube {
 
-inline void Require(bool promise, const char* what) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", what);
-  std::abort();
-}
+using fuzz::Require;
 
 // A host can parse the message: all strings are UTF-8 (protobuf checks that).
 template <typename Message>
@@ -37,6 +31,11 @@ inline void RequireGood(const NodeObject& node) {
 inline void RequireGood(const NamespaceObject& ns) {
   Require(!ns.uid().empty() && !ns.key().empty(), "a namespace has a uid and a name");
   RequireSendable(ns.ns);
+}
+
+inline void RequireGood(const ClusterObject& object) {
+  Require(!object.uid().empty() && !object.key().empty(), "an object has a uid and a name");
+  RequireSendable(object.object);
 }
 
 }  // namespace outboard::kube
