@@ -188,8 +188,9 @@ void FuzzAnswer(absl::string_view bytes) {
           Require(wait.timeout_millis() > 0, "a wait has an end");
       });
     case 8:
-      return Parsed<PreBindResponse>(
-          bytes, [](const auto& answer) { (void)Passes(CheckPreBind(answer)); });
+      return Parsed<PreBindResponse>(bytes, [](const auto& answer) {
+        (void)Passes(CheckPreBind(answer, {"A", "B"}));
+      });
     case 9:
       return Parsed<PluginStatus>(bytes, [](const auto& verdict) {
         if (Passes(CheckGate(verdict, Share())) && verdict.code() != SUCCESS)
