@@ -163,6 +163,9 @@ class HostRegistry final : public framework::ShadowObserver {
   // Takes the instance out of service, if it serves, and forgets it.
   void Remove(const std::string& name, Instance* instance, absl::Time now);
   void OnLost(const std::string& name, Instance* instance, const std::string& why, absl::Time now);
+  // Quarantines the build if another instance can serve, else ends the session.
+  void EndMisbehaving(const std::string& name, Host* host, Instance* instance,
+                      const std::string& why, absl::Time now);
   // Ends the session of an instance that cannot go on, for one of several reasons; true if it did.
   bool EndIfBroken(const std::string& name, Host* host, Instance* instance, absl::Time now);
   // Handles what an instance pushed that does not serve; true if that ended its session.

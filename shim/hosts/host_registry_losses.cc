@@ -88,6 +88,19 @@ void HostRegistry::Quarantine(const std::string& name, Instance* instance, const
   Enter(name, instance, InstanceState::kQuarantined, why, now);
 }
 
+void HostRegistry::EndMisbehaving(const std::string& name, Host* host, Instance* instance,
+                                  const std::string& why, absl::Time now) {
+  Instance* const other = NewestReady(host, instance);
+  if (other == nullptr) {
+    // Its build may be the only one there is.
+    OnLost(name, instance, why, now);
+  } else if (host->serving == instance) {
+    GiveUp(name, host, other, why, now);
+  } else {
+    Quarantine(name, instance, why, now);
+  }
+}
+
 bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* instance,
                                absl::Time now) {
   const GrpcHostClient& client = *instance->grpc_client;
@@ -95,15 +108,7 @@ bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* in
     const std::string why =
         absl::StrCat("it pushed more than the shim takes, ", limits_.pushes, " messages or ",
                      limits_.push_bytes >> 20, " MiB within a second");
-    // Another build does not do that; the only one there is gets another chance.
-    Instance* const other = NewestReady(host, instance);
-    if (other == nullptr) {
-      OnLost(name, instance, why, now);
-    } else if (host->serving == instance) {
-      GiveUp(name, host, other, why, now);
-    } else {
-      Quarantine(name, instance, why, now);
-    }
+    EndMisbehaving(name, host, instance, why, now);
     return true;
   }
   std::string why;
@@ -127,19 +132,13 @@ bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* in
 
 bool HostRegistry::TakePushes(const std::string& name, Instance* instance, absl::Time now) {
   // All other pushes are about the scheduler's state, which is handed over when it serves: it is
-  // asked again about every pod then.
+  // asked again about every pod then. An acknowledgement here is of a version that was not sent,
+  // which makes it no more ready.
   for (const v1alpha1::SyncResponse& push : instance->grpc_client->TakePushes()) {
     if (push.has_resync()) {
       OnLost(
           name, instance,
           absl::StrCat("it asks for a new snapshot: ", framework::CutText(push.resync().reason())),
-          now);
-      return true;
-    }
-    if (push.has_ack()) {
-      Quarantine(
-          name, instance,
-          absl::StrCat("it acknowledges version ", push.ack().version(), ", which it was not sent"),
           now);
       return true;
     }
