@@ -23,8 +23,9 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// The default plugins, and a place for one more.
+// The default plugins, and a place for one more. A lease outlasts a machine that is busy for a while.
 const profile = `
+leaderElection: {leaseDuration: 60s, renewDeadline: 50s}
 profiles:
 - schedulerName: outboard-scheduler
   plugins:
@@ -98,6 +99,10 @@ func run(ctx context.Context) (err error) {
 		return runSmoke(ctx, client)
 	}
 	printHints(c, outboard)
+	if outboard != nil {
+		go keepRunning(ctx, "outboard-shim", func() *controlplane.Process { return outboard.Shim }, outboard.StartShim)
+		go keepRunning(ctx, "outboard-host", func() *controlplane.Process { return outboard.Host }, outboard.StartHost)
+	}
 	if *duration > 0 {
 		limited, cancel := context.WithTimeout(ctx, *duration)
 		defer cancel()
@@ -134,6 +139,29 @@ func startScheduler(ctx context.Context, c *controlplane.ControlPlane) (*control
 		return nil, fmt.Errorf("--scheduler=%s: not outboard, kube-scheduler or none", *scheduler)
 	}
 	return nil, nil
+}
+
+// keepRunning starts a program again that has ended, as a kubelet does: a shim ends when it cannot renew its lease, for
+// example on a machine with too much to do.
+func keepRunning(ctx context.Context, name string, process func() *controlplane.Process, start func() error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-process().Exited():
+		}
+		// Ctrl-C reaches the program, too.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+		say("%s has ended; starting it again. The end of its log:\n%s", name, process().LogTail())
+		if err := start(); err != nil {
+			say("%s: %v", name, err)
+			return
+		}
+	}
 }
 
 // waitForNodes waits until KWOK has made the nodes Ready and a controller has removed their taint.
