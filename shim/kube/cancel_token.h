@@ -84,8 +84,8 @@ inline bool CancelToken::cancelled() const {
 }
 
 inline bool CancelToken::WaitFor(absl::Duration duration) const {
-  absl::MutexLock lock(&state_->mutex);
   CancelState& state = *state_;
+  absl::MutexLock lock(&state.mutex);
   return state.changed.AwaitFor(
       state.mutex, duration,
       [&state]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(state.mutex) { return state.cancelled; });
