@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "shim/framework/profile_plan.h"
 
 namespace outboard::framework {
@@ -257,6 +258,19 @@ TEST(CheckEffects, RefusesOthers) {
   effect = BindEffect();
   effect.clear_action();
   EXPECT_FALSE(TakesEffects({effect})) << "an unknown kind";
+}
+
+TEST(CheckEffects, OneAnswerWritesNoMoreThanItsShare) {
+  std::vector<v1alpha1::Effect> effects(256);
+  for (size_t i = 0; i < effects.size(); ++i) {
+    effects[i].set_key(absl::StrCat("k", i));
+    effects[i].set_plugin("P");
+    effects[i].mutable_put_object()->set_name("o");
+  }
+  EXPECT_TRUE(TakesEffects(effects));
+  effects.push_back(effects.back());
+  effects.back().set_key("one-more");
+  EXPECT_FALSE(TakesEffects(effects));
 }
 
 v1alpha1::Effect Parsed(const char* text) {

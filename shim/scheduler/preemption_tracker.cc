@@ -135,12 +135,13 @@ std::optional<std::string> PreemptionTracker::FindLimit(
                         " pods, more than preemption.maxEvictionsPerAttempt, ", per_attempt, ".");
   }
   const size_t per_minute = options.max_evictions_per_minute;
-  const size_t recent = recent_.Count(now);
-  // A preemption that evicts no pod needs no room in the minute.
-  if (per_minute > 0 && evictions > 0 && recent + evictions > per_minute) {
+  // A preemption that evicts no pod needs no room in the minute. The text is the same at each try,
+  // so that the pod's event is one series.
+  if (per_minute > 0 && evictions > 0 && recent_.Count(now) + evictions > per_minute) {
     state_.observer->OnPreemptionLimited(preemptor, "minute");
-    return absl::StrCat("preemption: put off because it would evict ", evictions, " pods after ",
-                        recent, " in the last minute, more than preemption.maxEvictionsPerMinute, ",
+    return absl::StrCat("preemption: put off because it would evict ", evictions,
+                        " pods, beyond those of the last minute, more than "
+                        "preemption.maxEvictionsPerMinute, ",
                         per_minute, ".");
   }
   return std::nullopt;

@@ -230,13 +230,14 @@ TEST_F(PreemptionLimitsTest, AMinutesPreemptionsEvictNoMoreThanTheirLimit) {
   EXPECT_THAT(actions_.evicted, SizeIs(2));
   EXPECT_THAT(observer_.limited, ElementsAre("q minute"));
   EXPECT_THAT(actions_.events.back(),
-              HasSubstr("put off because it would evict 2 pods after 2 in the last minute, more "
-                        "than preemption.maxEvictionsPerMinute, 3."));
+              HasSubstr("put off because it would evict 2 pods, beyond those of the last minute, "
+                        "more than preemption.maxEvictionsPerMinute, 3."));
   // Its backoff ends before the minute does.
   now_ += absl::Seconds(20);
   scheduler_.Tick(now_);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(observer_.limited, SizeIs(2));
+  EXPECT_EQ(actions_.events.back(), actions_.events[actions_.events.size() - 2]);
   now_ += absl::Seconds(20);
   scheduler_.Tick(now_);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
