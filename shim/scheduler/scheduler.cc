@@ -176,6 +176,12 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   return true;
 }
 
+bool Scheduler::IsInAPlan(const std::string& host) const {
+  return absl::c_any_of(state_.plans.all(), [&](const auto& plan) {
+    return absl::c_linear_search(plan.second.host_names, host);
+  });
+}
+
 void Scheduler::Tick(absl::Time now) {
   for (auto& [name, host] : state_.hosts) {
     if (host.is_here()) {
@@ -184,6 +190,8 @@ void Scheduler::Tick(absl::Time now) {
                now - host.unavailable_since >= state_.options.host_grace) {
       queue_calls_.ReportUnansweredPreEnqueue(name, &host, now);
     }
+    // After a reload no profile may use the host for which pods wait.
+    if (state_.queue.counts().parked > 0 && !IsInAPlan(name)) state_.queue.HostReturned(name, now);
     if (host.client == nullptr) continue;
     TakePushes(name, &host, now);
     if (!host.is_here()) continue;

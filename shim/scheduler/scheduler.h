@@ -132,6 +132,7 @@ class Scheduler final {
   void OnActivate(const v1alpha1::Activate& activate, absl::Time now);
   // Whether a profile has its hosts, or no host has been unavailable for longer than the grace.
   bool MayTakePods(absl::Time now) const;
+  bool IsInAPlan(const std::string& host) const;
 
   // These two before the state, because its queue has pointers to them.
   QueueingHints hints_;

@@ -517,6 +517,25 @@ TEST_F(SeveralHostsTest, APodIsParkedForTheUnavailableHost) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
+TEST_F(SeveralHostsTest, APodIsNotParkedForAHostThatItsProfileNoLongerUses) {
+  AddPod("p");
+  scheduler_.SetHost("b", nullptr, 0, now_);
+  now_ += absl::Seconds(6);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.score_plugins = {{"Score", 1}};
+  plan.host_names = {"a"};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  hosts_["a"].num_nodes = kNodes;
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.queue().counts().parked, 0u);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
 TEST_F(SeveralHostsTest, WhileOneHostIsBrieflyUnavailablePodsKeepTheirPlaces) {
   AddPod("p");
   scheduler_.SetHost("b", nullptr, 0, now_);
