@@ -24,8 +24,6 @@ constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
 // How long a stopping process waits for binds in flight.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
 constexpr absl::Duration kEventDrain = absl::Seconds(10);
-// Longer than a host needs to restart. A leader without hosts only blocks the other replicas.
-constexpr absl::Duration kHostlessLeaderTimeout = absl::Seconds(30);
 // As in kube-scheduler: /livez fails if the loss of the lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 // No turn of the scheduling thread takes as long: calls of hosts have deadlines of about a second.
@@ -446,14 +444,7 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
 
 bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
   const bool leads = elector_ != nullptr && elector_->leading();
-  if (!leads || serves_some_pods_) {
-    led_with_hosts_ = led_with_hosts_ || leads;
-    without_hosts_since_.reset();
-    return false;
-  }
-  if (!led_with_hosts_) return false;
-  if (!without_hosts_since_.has_value()) without_hosts_since_ = now;
-  return now - *without_hosts_since_ > kHostlessLeaderTimeout;
+  return hostless_leader_.GivesUp(leads, serves_some_pods_, now);
 }
 
 absl::Status ShimProcess::Run() {
@@ -464,7 +455,7 @@ absl::Status ShimProcess::Run() {
     if (const absl::Duration turn = SteadyNow() - now; turn > kLongTurn)
       VLOG(1) << "Scheduling thread spent " << turn << " on work other than scheduling";
     if (LeaderWithoutHosts(now)) {
-      LOG(WARNING) << "No usable plugin host for " << kHostlessLeaderTimeout
+      LOG(WARNING) << "No usable plugin host for " << HostlessLeader::kTimeout
                    << "; releasing the lease so that another replica can take over";
       Drain();
       return absl::AbortedError("leaderelection released: no usable plugin host");

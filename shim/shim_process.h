@@ -25,6 +25,7 @@
 #include "shim/extender/extender_handler.h"
 #include "shim/heartbeat.h"
 #include "shim/host_call_metrics.h"
+#include "shim/hostless_leader.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_registry.h"
@@ -128,9 +129,7 @@ class ShimProcess final : public Shim {
   // The deadline for sending binds, on the clock of SteadyNow.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
-  // True if this replica could place pods as leader, but no plugin host has been usable for
-  // kHostlessLeaderTimeout. Another replica may have a host. A replica that never had a host does
-  // not release the lease: another replica need not be better.
+  // See HostlessLeader.
   bool LeaderWithoutHosts(absl::Time now);
   // As Fence, but unlimited once the lease was released: events report earlier decisions.
   absl::Time EventFence() const { return lease_released_ ? absl::InfiniteFuture() : Fence(); }
@@ -219,10 +218,9 @@ class ShimProcess final : public Shim {
   std::map<std::string, std::string> reported_builds_;  // by host: the last that was too far apart
   bool caches_synced_ = false;                          // and the scheduler was notified
   std::atomic<int> synced_{0};
-  std::atomic<bool> hosts_ready_{false};           // every host that a profile needs is serving
-  std::atomic<bool> serves_some_pods_{false};      // the hosts of some profile are
-  bool led_with_hosts_ = false;                    // pods could be placed while this replica led
-  std::optional<absl::Time> without_hosts_since_;  // since when no pod can be placed
+  std::atomic<bool> hosts_ready_{false};       // every host that a profile needs is serving
+  std::atomic<bool> serves_some_pods_{false};  // the hosts of some profile are
+  HostlessLeader hostless_leader_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
   std::atomic<bool> lease_released_{false};  // voluntarily, after all binds had ended
