@@ -94,6 +94,7 @@ TEST_F(StoreTest, ReplaceKeepsWhatExistsButCouldNotBeDecoded) {
   story_.Take();
   store_.Replace({}, {"u1", "unknown"});
   EXPECT_EQ(story_.Take(), (Lines{"-u2@11"}));
+  ASSERT_NE(store_.Find("u1"), nullptr);
   EXPECT_EQ(store_.Find("u1")->resource_version, "10");
 }
 
