@@ -34,6 +34,7 @@
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/http/client.h"
 #include "shim/http/testing/authority.h"
+#include "shim/kube/testing/fake_api_encoding.h"
 #include "shim/kube/testing/fake_api_server.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
@@ -400,10 +401,19 @@ class ShimMetricsTest : public ::testing::Test {
                                 {"volumeBindingMode", "WaitForFirstConsumer"}});
     api_.Put("persistentvolumeclaims", {{"metadata", {{"name", "claim"}, {"namespace", "ns"}}},
                                         {"spec", {{"storageClassName", "delayed"}}}});
+    // The host answers from the API server: the shim must know as much.
+    AwaitText("outboard_informer_objects{resource=\"storageclasses.storage.k8s.io\"} 1");
+    AwaitText("outboard_informer_objects{resource=\"persistentvolumeclaims\"} 1");
     json pod = Pod("claimant");
     pod["spec"]["volumes"] = {{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "claim"}}}}};
     api_.Put("pods", pod);
     AwaitBound("claimant");
+  }
+  void ShowAPodThatCannotBeDecoded() {
+    json pod = Pod("odd");
+    pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = kube::testing::kNotAQuantityText;
+    api_.Put("pods", pod);
+    AwaitText("outboard_informer_undecoded_objects{resource=\"pods\"} 1");
   }
   void FailAtReserve() {
     host_->Inject<ReserveRequest>({.status = grpc::Status(grpc::StatusCode::INTERNAL, "no")});
@@ -522,6 +532,7 @@ TEST_F(ShimMetricsTest, EveryFamilyHasASampleInARunThatExercisesIt) {
   FailAtPreEnqueue();
   AskTheExtender();
   ReloadTheCertificate();
+  ShowAPodThatCannotBeDecoded();
 
   std::set<std::string> families;
   for (const metrics::MetricSpec* spec : metrics::AllMetrics()) families.insert(spec->name);
