@@ -403,6 +403,9 @@ func TestBadRequests(t *testing.T) {
 		{"scale", []byte(`{}`), http.StatusNotFound, "404"},
 	} {
 		status, got, err := post(t.Context(), http.DefaultClient, url+"/"+bad.verb, bad.body)
+		if err != nil && bad.status == http.StatusRequestEntityTooLarge {
+			continue // The connection ended during the upload: the body is not read.
+		}
 		if err != nil || status != bad.status || !strings.Contains(string(got), bad.says) {
 			t.Errorf("%s with %.40q: %d %s (%v), not %d %s", bad.verb, bad.body, status, got, err, bad.status, bad.says)
 		}

@@ -163,7 +163,7 @@ func TestBind(t *testing.T) {
 				t.Errorf("bind: %s", got.Error)
 			}
 			c.awaitNode(t, pod.Name, "node-2")
-		} else if !strings.Contains(got.Error, "the lease outboard-scheduler is held by another replica") {
+		} else if !strings.Contains(got.Error, "this replica does not hold the lease outboard-scheduler; ask ") {
 			t.Errorf("a follower's answer to bind: %q", got.Error)
 		}
 		c.remove(t, pod.Name)
