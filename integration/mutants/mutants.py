@@ -123,7 +123,12 @@ def judge(group, texts, build, log):
             os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns + 1))
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def main():
+    signal.signal(signal.SIGTERM, interrupt)  # so that sources are restored
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--alone", action="store_true", help="build one fault at a time")
