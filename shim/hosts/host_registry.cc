@@ -227,6 +227,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
                                                            instance->info, limits_);
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + kConfigureDeadline);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
+  scheduler_->ExpectHost(name, now);
 }
 
 void HostRegistry::Adopt(Plans plans, const std::string& by_host, absl::Time now) {

@@ -89,6 +89,12 @@ void Scheduler::SetPlan(framework::ProfilePlan plan) {
   for (auto& [host_name, host] : state_.hosts) object_writes_.FindObjectWriters(host_name, &host);
 }
 
+void Scheduler::ExpectHost(const std::string& name, absl::Time now) {
+  HostRecord& host = state_.hosts[name];
+  if (host.client == nullptr && host.unavailable_since == absl::InfinitePast())
+    host.unavailable_since = now;
+}
+
 void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
                         cache::ClusterState::Cursor cursor, absl::Time now) {
   HostRecord& host = state_.hosts[name];

@@ -67,6 +67,9 @@ class Scheduler final {
   // log has the changes since the instance's snapshot.
   void SetHost(const std::string& name, framework::HostClient* client,
                cache::ClusterState::Cursor cursor, absl::Time now);
+  // An instance of the host is being prepared, for the first time: pods that need it keep their
+  // places for host_grace, as when a host is lost.
+  void ExpectHost(const std::string& name, absl::Time now);
   // Receives the answers of cycles; null: no observer. It outlives the scheduler.
   void SetShadowObserver(framework::ShadowObserver* observer) { state_.shadow_observer = observer; }
   // While paused, background writes are dropped, because hosts may lack objects that are not listed

@@ -517,6 +517,27 @@ TEST_F(SeveralHostsTest, APodIsParkedForTheUnavailableHost) {
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
 
+// As a shim that starts: its pods come before its host has the cluster.
+TEST_F(SeveralHostsTest, AHostThatIsPreparedForTheFirstTimeIsWaitedFor) {
+  ProfilePlan plan;
+  plan.algorithm.name = kProfile;
+  plan.algorithm.score_plugins = {{"Score", 1}};
+  plan.host_names = {"a", "new"};
+  plan.pre_enqueue = {{"new", {{"Gate", {}}}}};
+  plan.guard.resources = false;
+  scheduler_.SetPlan(plan);
+  scheduler_.ExpectHost("new", now_);
+  AddPod("p");
+  scheduler_.Tick(now_);
+  EXPECT_EQ(scheduler_.queue().counts().parked, 1u);
+  EXPECT_THAT(effects_.failures, IsEmpty());
+  now_ += absl::Seconds(6);
+  scheduler_.ExpectHost("new", now_);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(effects_.failures,
+              ElementsAre("plugin host \"new\" did not answer: the host is unavailable"));
+}
+
 TEST_F(SeveralHostsTest, APodIsNotParkedForAHostThatItsProfileNoLongerUses) {
   AddPod("p");
   scheduler_.SetHost("b", nullptr, 0, now_);
