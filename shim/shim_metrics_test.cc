@@ -1,21 +1,14 @@
 // Every metric of the shim has a sample in a run of outboard-shim, against an API server and a host
 // in this process. Only what takes minutes runs on a virtual clock instead.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <iterator>
 #include <memory>
 #include <set>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,12 +29,11 @@
 #include "shim/http/testing/authority.h"
 #include "shim/kube/testing/fake_api_encoding.h"
 #include "shim/kube/testing/fake_api_server.h"
+#include "shim/kube/testing/shim_program.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
 #include "shim/scheduler/scheduler.h"
 #include "shim/scheduler/testing/no_cluster_actions.h"
-
-extern char** environ;
 
 namespace outboard::shim {
 namespace {
@@ -71,21 +63,6 @@ failurePolicies: [{plugin: Keeper, point: reserve, policy: FailOpen}]
 preemption: {maxEvictionsPerMinute: 1}
 metrics: $METRICS
 )";
-
-constexpr char kKubeconfig[] = R"(apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "$SERVER"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-)";
-
-void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-std::string Read(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
 
 // The families of a page in Prometheus' text format that have a sample other than 0; a histogram,
 // an observation.
@@ -144,42 +121,17 @@ void Reject(const char* plugin, PluginStatus* rejection) {
 class ShimMetricsTest : public ::testing::Test {
  protected:
   ShimMetricsTest() {
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-    host_ = outboard::testing::FakeHost::Start(absl::StrCat("unix:", directory_, "/host"));
+    host_ = outboard::testing::FakeHost::Start(absl::StrCat("unix:", shim_.directory(), "/host"));
     ProgramHost();
     for (const char* name : {"n1", "n2"}) api_.Put("nodes", Node(name));
     WriteCertificate("first");
-    Write(directory_ + "/kubeconfig", absl::StrReplaceAll(kKubeconfig, {{"$SERVER", api_.url()}}));
     Configure("{jobNameLabels: [example.com/run]}");
-    StartShim();
+    shim_.Start();
     page_.server = absl::StrCat("127.0.0.1:", Port("Serving health and metrics on port "));
   }
   ~ShimMetricsTest() override {
-    if (shim_ > 0) {
-      kill(shim_, SIGTERM);
-      waitpid(shim_, nullptr, 0);
-    }
+    shim_.End();
     host_ = nullptr;
-    std::filesystem::remove_all(directory_);
-  }
-
-  void StartShim() {
-    // Tests and programs are neighbours.
-    const std::filesystem::path program =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path() /
-        "bin/outboard-shim";
-    std::vector<std::string> arguments = {program, "--config", directory_ + "/config",
-                                          "--kubeconfig", directory_ + "/kubeconfig"};
-    std::vector<char*> pointers;
-    for (std::string& argument : arguments) pointers.push_back(argument.data());
-    pointers.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, log_.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                     0600);
-    ASSERT_EQ(posix_spawn(&shim_, program.c_str(), &actions, nullptr, pointers.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
   }
 
   // Polls until `done`; false after too long.
@@ -195,7 +147,7 @@ class ShimMetricsTest : public ::testing::Test {
   int Port(const std::string& text) {
     int port = 0;
     EXPECT_TRUE(Await([&] {
-      const std::string log = Read(log_);
+      const std::string log = shim_.Log();
       const size_t at = log.find(text);
       if (at == log.npos) return false;
       const size_t begin = at + text.size();
@@ -203,18 +155,18 @@ class ShimMetricsTest : public ::testing::Test {
       return end != log.npos && absl::SimpleAtoi(log.substr(begin, end - begin), &port);
     })) << text
         << "\n"
-        << Read(log_);
+        << shim_.Log();
     return port;
   }
   void WriteCertificate(const char* authority) {
     const auto pair = http::testing::Authority(authority).Issue("shim", "serverAuth");
-    Write(directory_ + "/key", pair.key);
-    Write(directory_ + "/crt", pair.certificate);
+    shim_.Write("key", pair.key);
+    shim_.Write("crt", pair.certificate);
   }
 
   void Configure(const std::string& metrics) {
-    Write(directory_ + "/config",
-          absl::StrReplaceAll(kConfiguration, {{"$DIRECTORY", directory_}, {"$METRICS", metrics}}));
+    shim_.Write("config", absl::StrReplaceAll(kConfiguration, {{"$DIRECTORY", shim_.directory()},
+                                                               {"$METRICS", metrics}}));
   }
 
   bool Scrape() {
@@ -240,12 +192,12 @@ class ShimMetricsTest : public ::testing::Test {
       return missing.empty();
     })) << absl::StrJoin(missing, ", ")
         << "\n"
-        << Read(log_);
+        << shim_.Log();
   }
   void AwaitBound(const std::string& pod) {
     EXPECT_TRUE(Await([&] { return api_.Get("pods", "ns/" + pod)["spec"].contains("nodeName"); }))
         << pod << "\n"
-        << Read(log_);
+        << shim_.Log();
   }
 
   // By the pod's uid.
@@ -351,7 +303,7 @@ class ShimMetricsTest : public ::testing::Test {
     json pod = Pod("member");
     pod["metadata"]["labels"]["example.com/run"] = "run-7";
     api_.Put("pods", pod);
-    ASSERT_TRUE(Await([this] { return waiting() != 0; })) << Read(log_);
+    ASSERT_TRUE(Await([this] { return waiting() != 0; })) << shim_.Log();
     json node = Node("n2");
     node["metadata"]["labels"]["a"] = "b";
     api_.Put("nodes", node);
@@ -379,7 +331,7 @@ class ShimMetricsTest : public ::testing::Test {
     json pod = Pod("preemptor");
     pod["spec"]["priority"] = 1000;
     api_.Put("pods", pod);
-    ASSERT_TRUE(Await([this] { return api_.Get("pods", "ns/victim").is_null(); })) << Read(log_);
+    ASSERT_TRUE(Await([this] { return api_.Get("pods", "ns/victim").is_null(); })) << shim_.Log();
     api_.Put("pods", victim);
     pod = Pod("preemptor-2");
     pod["spec"]["priority"] = 1000;
@@ -457,15 +409,12 @@ class ShimMetricsTest : public ::testing::Test {
     EXPECT_TRUE(Await([&] {
       handshake();
       return Scrape() && sampled_.contains("outboard_serving_certificate_reloads_total");
-    })) << Read(log_);
+    })) << shim_.Log();
   }
 
-  const std::string directory_ =
-      absl::StrCat(::testing::TempDir(), "outboard-shim-metrics-", getpid());
-  const std::string log_ = directory_ + "/log";
   kube::testing::FakeApiServer api_;
+  testing::ShimProgram shim_{"shim-metrics", api_.url()};
   std::unique_ptr<outboard::testing::FakeHost> host_;
-  pid_t shim_ = -1;
   http::ShimAddress page_;
   std::set<std::string> sampled_;
   std::string last_page_;
@@ -570,7 +519,7 @@ TEST_F(ShimMetricsTest, LabelsFollowTheConfiguration) {
   api_.Put("pods", pod);
   AwaitBound("before");
   Configure("{workloadTypeLabel: example.com/kind, workloadTypes: [ETL]}");
-  EXPECT_TRUE(Await([&] { return absl::StrContains(Read(log_), "Config reloaded"); }));
+  EXPECT_TRUE(Await([&] { return absl::StrContains(shim_.Log(), "Config reloaded"); }));
   pod["metadata"]["name"] = pod["metadata"]["uid"] = "after";
   api_.Put("pods", pod);
   AwaitBound("after");

@@ -4,18 +4,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,8 +23,7 @@
 #include "nlohmann/json.hpp"
 #include "proto/testing/fake_host.h"
 #include "shim/kube/testing/fake_api_server.h"
-
-extern char** environ;
+#include "shim/kube/testing/shim_program.h"
 
 namespace outboard::shim {
 namespace {
@@ -57,21 +51,6 @@ servingAddress: ""
 verbosity: $VERBOSITY
 )";
 
-constexpr char kKubeconfig[] = R"(apiVersion: v1
-kind: Config
-clusters: [{name: c, cluster: {server: "$SERVER"}}]
-users: [{name: u, user: {}}]
-contexts: [{name: x, context: {cluster: c, user: u}}]
-current-context: x
-)";
-
-void Write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
-std::string Read(const std::string& path) {
-  std::stringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
-}
-
 json Node(const std::string& name) {
   const json resources = {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "100"}};
   return {{"metadata", {{"name", name}}},
@@ -96,66 +75,38 @@ void AddPlugin(GetHostInfoResponse* info, const char* name,
 class WallClockTest : public ::testing::Test {
  protected:
   WallClockTest() {
-    std::filesystem::remove_all(directory_);
-    std::filesystem::create_directories(directory_);
-    host_ = outboard::testing::FakeHost::Start(absl::StrCat("unix:", directory_, "/host"));
+    host_ = outboard::testing::FakeHost::Start(absl::StrCat("unix:", shim_.directory(), "/host"));
     ProgramHost();
     api_.Put("nodes", Node("n"));
-    Write(directory_ + "/kubeconfig", absl::StrReplaceAll(kKubeconfig, {{"$SERVER", api_.url()}}));
     Configure(0);
     MapStep();
     StartShim();
   }
   ~WallClockTest() override {
-    if (HasFailure()) ADD_FAILURE() << Read(log_);
-    if (shim_ > 0) {
-      kill(shim_, SIGTERM);
-      waitpid(shim_, nullptr, 0);
-    }
+    if (HasFailure()) ADD_FAILURE() << shim_.Log();
+    shim_.End();
     munmap(step_, sizeof(*step_));
     host_ = nullptr;
-    std::filesystem::remove_all(directory_);
   }
 
   void Configure(int verbosity) {
-    Write(directory_ + "/new",
-          absl::StrReplaceAll(kConfiguration, {{"$DIRECTORY", directory_},
-                                               {"$VERBOSITY", absl::StrCat(verbosity)}}));
-    std::filesystem::rename(directory_ + "/new", directory_ + "/config");
+    shim_.Write("new",
+                absl::StrReplaceAll(kConfiguration, {{"$DIRECTORY", shim_.directory()},
+                                                     {"$VERBOSITY", absl::StrCat(verbosity)}}));
+    std::filesystem::rename(shim_.directory() + "/new", shim_.directory() + "/config");
   }
   void MapStep() {
-    Write(directory_ + "/step", std::string(sizeof(int64_t), '\0'));
-    const int fd = open((directory_ + "/step").c_str(), O_RDWR);
+    shim_.Write("step", std::string(sizeof(int64_t), '\0'));
+    const int fd = open((shim_.directory() + "/step").c_str(), O_RDWR);
     void* const mapped = mmap(nullptr, sizeof(int64_t), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
     ASSERT_NE(mapped, MAP_FAILED);
     step_ = static_cast<std::atomic<int64_t>*>(mapped);
   }
   void StartShim() {
-    // Tests and programs are neighbours.
-    const std::filesystem::path tests =
-        std::filesystem::read_symlink("/proc/self/exe").parent_path();
-    const std::filesystem::path program = tests.parent_path() / "bin/outboard-shim";
-    std::vector<std::string> arguments = {program, "--config", directory_ + "/config",
-                                          "--kubeconfig", directory_ + "/kubeconfig"};
-    std::vector<std::string> variables = {
-        absl::StrCat("LD_PRELOAD=", (tests / "stepped_wall_clock.so").string()),
-        absl::StrCat("OUTBOARD_WALL_CLOCK_STEP=", directory_, "/step")};
-    const auto pointers = [](std::vector<std::string>& strings) {
-      std::vector<char*> all;
-      for (std::string& text : strings) all.push_back(text.data());
-      return all;
-    };
-    std::vector<char*> argv = pointers(arguments), env = pointers(variables);
-    for (char** variable = environ; *variable != nullptr; ++variable) env.push_back(*variable);
-    argv.push_back(nullptr);
-    env.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 2, log_.c_str(), O_WRONLY | O_CREAT | O_APPEND,
-                                     0600);
-    ASSERT_EQ(posix_spawn(&shim_, program.c_str(), &actions, nullptr, argv.data(), env.data()), 0);
-    posix_spawn_file_actions_destroy(&actions);
+    shim_.Start({absl::StrCat("LD_PRELOAD=",
+                              (testing::ShimProgram::Tests() / "stepped_wall_clock.so").string()),
+                 absl::StrCat("OUTBOARD_WALL_CLOCK_STEP=", shim_.directory(), "/step")});
   }
 
   void ProgramHost() {
@@ -192,7 +143,7 @@ class WallClockTest : public ::testing::Test {
   bool Await(const std::function<bool()>& done) {
     const absl::Time limit = absl::Now() + kPatience;
     while (!done()) {
-      if (absl::Now() > limit || waitpid(shim_, nullptr, WNOHANG) != 0) return false;
+      if (absl::Now() > limit || !shim_.IsRunning()) return false;
       absl::SleepFor(absl::Milliseconds(20));  // poll interval
     }
     return true;
@@ -217,7 +168,7 @@ class WallClockTest : public ::testing::Test {
 
   void Begin() {
     api_.Put("pods", Pod("first"));
-    ASSERT_TRUE(Await([this] { return IsBound("first"); })) << Read(log_);
+    ASSERT_TRUE(Await([this] { return IsBound("first"); })) << shim_.Log();
   }
   // Everything that waits, after the clock was set by `step`.
   void GoesOn(const std::string& name, absl::Duration step) {
@@ -284,7 +235,7 @@ class WallClockTest : public ::testing::Test {
     // The configuration.
     const auto reloads = [this] {
       size_t count = 0;
-      const std::string log = Read(log_);
+      const std::string log = shim_.Log();
       for (size_t at = 0; (at = log.find("Config reloaded", at)) != log.npos; ++at) ++count;
       return count;
     };
@@ -293,13 +244,10 @@ class WallClockTest : public ::testing::Test {
     ASSERT_TRUE(Await([&] { return reloads() > before; })) << "not reloaded";
   }
 
-  const std::string directory_ =
-      absl::StrCat(::testing::TempDir(), "outboard-wall-clock-", getpid());
-  const std::string log_ = directory_ + "/log";
   kube::testing::FakeApiServer api_;
+  testing::ShimProgram shim_{"wall-clock", api_.url()};
   std::unique_ptr<outboard::testing::FakeHost> host_;
   std::atomic<int64_t>* step_ = nullptr;  // shared with the shim
-  pid_t shim_ = -1;
 };
 
 TEST_F(WallClockTest, TheShimGoesOnWhenItIsSetBack) {

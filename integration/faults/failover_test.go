@@ -312,13 +312,7 @@ func TestALeaderWhoseHostHangsHandsOver(t *testing.T) {
 	r := startReplicas(t)
 	var took []time.Duration
 	for range *hangs {
-		// If the API server does not answer for that long, on a busy machine, a shim exits: the test restarts it,
-		// like a kubelet.
-		for user := range r.replicas {
-			if r.hasEnded(user) {
-				r.startAgain(user)
-			}
-		}
+		r.startEndedAgain()
 		leader := r.bindingLeader()
 		replica := r.replicas[leader]
 		atAnyMoment()
@@ -405,13 +399,7 @@ func TestLeaderIsStopped(t *testing.T) {
 	var took []time.Duration
 	kept := 0
 	for range *stops {
-		// If the API server does not answer for that long, on a busy machine, a shim exits: the test restarts it,
-		// like a kubelet.
-		for user := range r.replicas {
-			if r.hasEnded(user) {
-				r.startAgain(user)
-			}
-		}
+		r.startEndedAgain()
 		leader := r.bindingLeader()
 		atAnyMoment()
 		pause := 8*time.Second + rand.N(12*time.Second)
@@ -441,6 +429,17 @@ func TestLeaderIsStopped(t *testing.T) {
 	t.Logf("%d stops: the leader kept its lease %d times", *stops, kept)
 	tell(t, "takeover after SIGSTOP", took)
 	r.finish(true)
+}
+
+// startEndedAgain restarts shims that have exited, like a kubelet: on a busy machine the API server may not answer for as
+// long as a lease lasts.
+func (r *replicas) startEndedAgain() {
+	r.Helper()
+	for user := range r.replicas {
+		if r.hasEnded(user) {
+			r.startAgain(user)
+		}
+	}
 }
 
 func (r *replicas) hasEnded(user string) bool {

@@ -3,7 +3,6 @@ package faults
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -24,10 +23,7 @@ func TestALyingHostTakesNoVolume(t *testing.T) {
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
 	}
-	faulty := filepath.Join(t.TempDir(), "faulty_host")
-	if out, err := exec.Command("go", "build", "-o", faulty, "./cmd/faulty_host").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	faulty := buildFaultyHost(t)
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)

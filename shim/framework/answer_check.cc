@@ -24,20 +24,17 @@ constexpr int kMaxQuestions = 65536;
 constexpr int kMaxPlacements = 4096;
 constexpr int kMaxDecisions = 4096;
 
-// A quoted part of an answer may have any length.
-absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
-
 absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
                          size_t max_reason_bytes = kMaxReasonBytes) {
-  if (status.plugin().empty()) return Wrong(absl::StrCat(where, " names no plugin"));
+  if (status.plugin().empty()) return WrongAnswer(absl::StrCat(where, " names no plugin"));
   if (status.reasons_size() > kMaxReasons) {
-    return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has ",
-                              status.reasons_size(), " reasons"));
+    return WrongAnswer(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has ",
+                                    status.reasons_size(), " reasons"));
   }
   for (const std::string& reason : status.reasons()) {
     if (reason.size() > max_reason_bytes) {
-      return Wrong(absl::StrCat(where, " of ", CutText(status.plugin(), 100), " has a reason of ",
-                                reason.size(), " bytes"));
+      return WrongAnswer(absl::StrCat(where, " of ", CutText(status.plugin(), 100),
+                                      " has a reason of ", reason.size(), " bytes"));
     }
   }
   return absl::OkStatus();
@@ -51,8 +48,8 @@ bool IsRejection(v1alpha1::Code code) {
 absl::Status CheckName(const std::string& plugin, const std::vector<std::string>& plugins,
                        absl::string_view where) {
   if (std::find(plugins.begin(), plugins.end(), plugin) != plugins.end()) return absl::OkStatus();
-  return Wrong(absl::StrCat(where, " answers for \"", CutText(plugin, 100),
-                            "\", which the profile does not have there"));
+  return WrongAnswer(absl::StrCat(where, " answers for \"", CutText(plugin, 100),
+                                  "\", which the profile does not have there"));
 }
 
 std::vector<std::string> NamesOf(const HostExtensionPoint& share) {
@@ -65,7 +62,8 @@ std::vector<std::string> NamesOf(const HostExtensionPoint& share) {
 absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view where) {
   if (absl::Status status = CheckStatus(rejection, where); !status.ok()) return status;
   if (!IsRejection(rejection.code()) && rejection.code() != v1alpha1::ERROR) {
-    return Wrong(absl::StrCat(where, " rejects with code ", v1alpha1::Code_Name(rejection.code())));
+    return WrongAnswer(
+        absl::StrCat(where, " rejects with code ", v1alpha1::Code_Name(rejection.code())));
   }
   return absl::OkStatus();
 }
@@ -99,6 +97,8 @@ std::string CutText(absl::string_view text, size_t max_bytes) {
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return std::string(text.substr(0, end));
 }
+
+absl::Status WrongAnswer(absl::string_view what) { return absl::InternalError(CutText(what)); }
 
 absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
                         const std::vector<std::string>& plugins) {
@@ -147,7 +147,7 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
                          const HostExtensionPoint& share) {
   const std::vector<std::string> names = NamesOf(share);
   if (response.decisions_size() > kMaxDecisions)
-    return Wrong(absl::StrCat("Permit makes ", response.decisions_size(), " decisions"));
+    return WrongAnswer(absl::StrCat("Permit makes ", response.decisions_size(), " decisions"));
   for (const v1alpha1::WaitDecision& decision : response.decisions()) {
     if (absl::Status status = CheckDecision(decision); !status.ok()) return status;
   }
@@ -161,10 +161,10 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
     if (absl::Status status = CheckName(wait.plugin(), names, "Permit"); !status.ok())
       return status;
     if (!waiting.insert(wait.plugin()).second)
-      return Wrong(absl::StrCat("Permit names ", wait.plugin(), " twice"));
+      return WrongAnswer(absl::StrCat("Permit names ", wait.plugin(), " twice"));
     if (wait.timeout_millis() <= 0) {
-      return Wrong(absl::StrCat("Permit has a timeout of ", wait.timeout_millis(), " ms for ",
-                                wait.plugin()));
+      return WrongAnswer(absl::StrCat("Permit has a timeout of ", wait.timeout_millis(), " ms for ",
+                                      wait.plugin()));
     }
   }
   return absl::OkStatus();
@@ -180,10 +180,10 @@ absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
 
 absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
   if (decision.attempt_id() == 0 || decision.pod_uid().empty() || decision.plugin().empty())
-    return Wrong("A decision on a waiting pod names no attempt, no pod or no plugin");
+    return WrongAnswer("A decision on a waiting pod names no attempt, no pod or no plugin");
   if (decision.message().size() > kMaxMessageBytes) {
-    return Wrong(absl::StrCat("A decision on a waiting pod has a message of ",
-                              decision.message().size(), " bytes"));
+    return WrongAnswer(absl::StrCat("A decision on a waiting pod has a message of ",
+                                    decision.message().size(), " bytes"));
   }
   return absl::OkStatus();
 }
@@ -202,11 +202,11 @@ absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
     }
     const v1alpha1::Code code = response.rejection().code();
     if (!IsRejection(code) && code != v1alpha1::ERROR) {
-      return Wrong(absl::StrCat("PreFilter rejects with code ", v1alpha1::Code_Name(code)));
+      return WrongAnswer(absl::StrCat("PreFilter rejects with code ", v1alpha1::Code_Name(code)));
     }
   }
   if (response.has_node_names() && response.restricted_by().empty() && !response.has_rejection()) {
-    return Wrong("PreFilter restricts the nodes without naming a plugin");
+    return WrongAnswer("PreFilter restricts the nodes without naming a plugin");
   }
   return absl::OkStatus();
 }
@@ -225,36 +225,36 @@ absl::Status CheckRejections(const v1alpha1::FilterResponse& response, size_t nu
   const int num_bitmaps = response.rejected_for_size();
   const int num_reasons = response.reasons_size();
   if (num_bitmaps > num_reasons) {
-    return Wrong(absl::StrCat("Filter has node bitmaps for ", num_bitmaps, " reasons, and ",
-                              num_reasons, " reasons"));
+    return WrongAnswer(absl::StrCat("Filter has node bitmaps for ", num_bitmaps, " reasons, and ",
+                                    num_reasons, " reasons"));
   }
   const std::string& feasible = response.feasible();
   for (const std::string& bitmap : response.rejected_for()) {
     if (bitmap.size() == feasible.size()) continue;
-    return Wrong(absl::StrCat("Filter's bitmap of rejected nodes has ", bitmap.size(),
-                              " bytes for ", response.processed(), " nodes"));
+    return WrongAnswer(absl::StrCat("Filter's bitmap of rejected nodes has ", bitmap.size(),
+                                    " bytes for ", response.processed(), " nodes"));
   }
   uint64_t rejected = static_cast<uint64_t>(response.rejected_size());
   for (size_t base = 0; base < feasible.size(); base += 8) {
     uint64_t taken = WordAt(feasible, base);
     for (const std::string& bitmap : response.rejected_for()) {
       const uint64_t word = WordAt(bitmap, base);
-      if ((word & taken) != 0) return Wrong("Filter has two verdicts on a node");
+      if ((word & taken) != 0) return WrongAnswer("Filter has two verdicts on a node");
       taken |= word;
       rejected += static_cast<uint64_t>(std::popcount(word));
     }
     const uint64_t left = response.processed() - base * 8;
     if (left < 64 && (taken >> left) != 0)
-      return Wrong("Filter's bitmap of rejected nodes has bits beyond its nodes");
+      return WrongAnswer("Filter's bitmap of rejected nodes has bits beyond its nodes");
   }
   if (rejected != response.processed() - num_feasible) {
-    return Wrong(absl::StrCat("Filter gives ", rejected, " reasons for ",
-                              response.processed() - num_feasible, " rejected nodes"));
+    return WrongAnswer(absl::StrCat("Filter gives ", rejected, " reasons for ",
+                                    response.processed() - num_feasible, " rejected nodes"));
   }
   if (response.rejected().empty()) return absl::OkStatus();
   const uint32_t highest = *absl::c_max_element(response.rejected());
   if (highest < static_cast<uint32_t>(num_reasons)) return absl::OkStatus();
-  return Wrong(absl::StrCat("Filter refers to reason ", highest, " of ", num_reasons));
+  return WrongAnswer(absl::StrCat("Filter refers to reason ", highest, " of ", num_reasons));
 }
 
 }  // namespace
@@ -263,32 +263,34 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
                          uint32_t num_to_find, std::vector<uint32_t>* feasible) {
   feasible->clear();
   if (response.processed() > num_nodes) {
-    return Wrong(
+    return WrongAnswer(
         absl::StrCat("Filter evaluated ", response.processed(), " of ", num_nodes, " nodes"));
   }
   if (response.feasible().size() != (response.processed() + 7) / 8) {
-    return Wrong(absl::StrCat("Filter's bitmap has ", response.feasible().size(), " bytes for ",
-                              response.processed(), " nodes"));
+    return WrongAnswer(absl::StrCat("Filter's bitmap has ", response.feasible().size(),
+                                    " bytes for ", response.processed(), " nodes"));
   }
   if (!SetBits(response.feasible(), response.processed(), feasible)) {
-    return Wrong("Filter's bitmap has bits beyond its nodes");
+    return WrongAnswer("Filter's bitmap has bits beyond its nodes");
   }
   if (feasible->size() > num_to_find) {
-    return Wrong(absl::StrCat("Filter found ", feasible->size(), " nodes where ", num_to_find,
-                              " are enough"));
+    return WrongAnswer(absl::StrCat("Filter found ", feasible->size(), " nodes where ", num_to_find,
+                                    " are enough"));
   }
   if (absl::Status checked = CheckRejections(response, feasible->size()); !checked.ok())
     return checked;
   for (const PluginStatus& status : response.reasons()) {
     if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
     if (!IsRejection(status.code())) {
-      return Wrong(absl::StrCat("Filter rejects with code ", v1alpha1::Code_Name(status.code())));
+      return WrongAnswer(
+          absl::StrCat("Filter rejects with code ", v1alpha1::Code_Name(status.code())));
     }
   }
   if (response.has_error()) return CheckStatus(response.error(), "Filter's error");
   if (response.processed() < num_nodes && feasible->size() < num_to_find) {
-    return Wrong(absl::StrCat("Filter stopped after ", response.processed(), " of ", num_nodes,
-                              " nodes with ", feasible->size(), " of ", num_to_find, " found"));
+    return WrongAnswer(absl::StrCat("Filter stopped after ", response.processed(), " of ",
+                                    num_nodes, " nodes with ", feasible->size(), " of ",
+                                    num_to_find, " found"));
   }
   return absl::OkStatus();
 }
@@ -304,39 +306,42 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
     if (rejection.code() != v1alpha1::UNSCHEDULABLE &&
         rejection.code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE &&
         rejection.code() != v1alpha1::ERROR) {
-      return Wrong(
+      return WrongAnswer(
           absl::StrCat("PostFilter rejects with code ", v1alpha1::Code_Name(rejection.code())));
     }
-    if (!response.candidates().empty()) return Wrong("PostFilter rejects and names candidates");
+    if (!response.candidates().empty())
+      return WrongAnswer("PostFilter rejects and names candidates");
     return absl::OkStatus();
   }
-  if (response.clear_nomination()) return Wrong("PostFilter clears the nomination and succeeds");
+  if (response.clear_nomination())
+    return WrongAnswer("PostFilter clears the nomination and succeeds");
   if (response.candidates_size() > kMaxCandidates) {
-    return Wrong(absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
+    return WrongAnswer(
+        absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
   }
   for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
     if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
-      return Wrong(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
-                                "\", which the profile does not have there"));
+      return WrongAnswer(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
+                                      "\", which the profile does not have there"));
     }
     absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
                                                     candidate.victim_uids().end());
-    if (distinct.empty()) return Wrong("PostFilter names a candidate without victims");
+    if (distinct.empty()) return WrongAnswer("PostFilter names a candidate without victims");
     distinct.insert(candidate.companion_uids().begin(), candidate.companion_uids().end());
     if (distinct.size() !=
         static_cast<size_t>(candidate.victim_uids_size() + candidate.companion_uids_size())) {
-      return Wrong("PostFilter names a victim twice");
+      return WrongAnswer("PostFilter names a victim twice");
     }
     absl::flat_hash_set<absl::string_view> nominated;
     for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
       if (!nominated.insert(nomination.pod_uid()).second)
-        return Wrong("PostFilter names two nodes for a pod");
+        return WrongAnswer("PostFilter names two nodes for a pod");
     }
     if (nominated.size() > static_cast<size_t>(kMaxPlacements))
-      return Wrong(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
+      return WrongAnswer(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
     if (candidate.budget_violations() > distinct.size()) {
-      return Wrong(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
-                                " budgets with ", distinct.size(), " victims"));
+      return WrongAnswer(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
+                                      " budgets with ", distinct.size(), " victims"));
     }
   }
   return absl::OkStatus();
@@ -346,49 +351,49 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
                              absl::Span<const std::string> next, bool place_group) {
   if (response.pre_filter().has_rejection() || response.has_filter() || response.has_pre_score() ||
       response.has_score()) {
-    return Wrong("Cycle places several pods and also evaluates one");
+    return WrongAnswer("Cycle places several pods and also evaluates one");
   }
   if (response.has_group() && !place_group)
-    return Wrong("Cycle places a group that was not requested");
+    return WrongAnswer("Cycle places a group that was not requested");
   if (response.placements_size() > kMaxPlacements)
-    return Wrong(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
+    return WrongAnswer(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
   absl::flat_hash_set<absl::string_view> distinct;
   for (int i = 0; i < response.placements_size(); ++i) {
     const v1alpha1::PlannedPlacement& placement = response.placements(i);
     const std::string& uid = placement.pod_uid();
     if (!distinct.insert(uid).second)
-      return Wrong(absl::StrCat("Cycle places pod ", uid, " twice"));
+      return WrongAnswer(absl::StrCat("Cycle places pod ", uid, " twice"));
     if (placement.feasible() == 0 || placement.feasible() > placement.processed()) {
-      return Wrong(absl::StrCat("Cycle found ", placement.feasible(), " of ", placement.processed(),
-                                " nodes feasible"));
+      return WrongAnswer(absl::StrCat("Cycle found ", placement.feasible(), " of ",
+                                      placement.processed(), " nodes feasible"));
     }
     const bool is_next = i == 0 ? uid == pod_uid
                                 : response.has_group() || (static_cast<size_t>(i) <= next.size() &&
                                                            uid == next[static_cast<size_t>(i) - 1]);
-    if (!is_next) return Wrong(absl::StrCat("Cycle places pod ", uid, " out of turn"));
+    if (!is_next) return WrongAnswer(absl::StrCat("Cycle places pod ", uid, " out of turn"));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid) {
   if (group.pod_uids_size() > kMaxPlacements)
-    return Wrong(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
+    return WrongAnswer(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
   absl::flat_hash_set<absl::string_view> distinct;
   distinct.insert(pod_uid);  // As an initializer it would be copied.
   for (const std::string& uid : group.pod_uids()) {
     if (!distinct.insert(uid).second)
-      return Wrong(absl::StrCat("Cycle rejects pod ", uid, " twice"));
+      return WrongAnswer(absl::StrCat("Cycle rejects pod ", uid, " twice"));
   }
   return absl::OkStatus();
 }
 
 absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter) {
-  if (!others_filter) return Wrong("PostFilter asks questions, but no other host can answer");
+  if (!others_filter) return WrongAnswer("PostFilter asks questions, but no other host can answer");
   if (response.questions_size() > kMaxQuestions) {
-    return Wrong(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
+    return WrongAnswer(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
   }
   if (response.has_rejection() || !response.candidates().empty()) {
-    return Wrong("PostFilter asks questions and answers at once");
+    return WrongAnswer("PostFilter asks questions and answers at once");
   }
   for (const v1alpha1::PreemptionQuestion& question : response.questions()) {
     if (!question.has_own()) continue;
@@ -449,28 +454,29 @@ absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_n
     const auto plugin = std::find_if(
         next, plugins.end(), [&](const WeightedPlugin& p) { return p.name == scores.plugin(); });
     if (plugin == plugins.end()) {
-      return Wrong(absl::StrCat("Score answers for ", scores.plugin(),
-                                ", which the profile does not have there"));
+      return WrongAnswer(absl::StrCat("Score answers for ", scores.plugin(),
+                                      ", which the profile does not have there"));
     }
     next = plugin + 1;
     if (scores.scores().size() != num_nodes) {
-      return Wrong(absl::StrCat(scores.plugin(), " scored ", scores.scores().size(), " of ",
-                                num_nodes, " nodes"));
+      return WrongAnswer(absl::StrCat(scores.plugin(), " scored ", scores.scores().size(), " of ",
+                                      num_nodes, " nodes"));
     }
     if (scores.tie_keys_size() != 0 && scores.tie_keys_size() != static_cast<int>(num_nodes)) {
-      return Wrong(absl::StrCat(scores.plugin(), " gave ", scores.tie_keys_size(), " tie keys for ",
-                                num_nodes, " nodes"));
+      return WrongAnswer(absl::StrCat(scores.plugin(), " gave ", scores.tie_keys_size(),
+                                      " tie keys for ", num_nodes, " nodes"));
     }
     if (scores.terms_size() != 0 && scores.terms_size() != static_cast<int>(num_nodes)) {
-      return Wrong(absl::StrCat(scores.plugin(), " gave terms of ", scores.terms_size(), " of ",
-                                num_nodes, " nodes"));
+      return WrongAnswer(absl::StrCat(scores.plugin(), " gave terms of ", scores.terms_size(),
+                                      " of ", num_nodes, " nodes"));
     }
     const auto* bytes = reinterpret_cast<const uint8_t*>(scores.scores().data());
     uint8_t highest = 0;
     for (uint32_t i = 0; i < num_nodes; ++i) highest = std::max(highest, bytes[i]);
     rows.push_back({bytes, plugin->weight});
     if (highest > kMaxNodeScore) {
-      return Wrong(absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
+      return WrongAnswer(
+          absl::StrCat(scores.plugin(), " gave a score of ", highest, ", more than 100"));
     }
   }
   AddUp(rows, absl::MakeSpan(*totals));

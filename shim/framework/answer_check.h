@@ -114,6 +114,8 @@ inline constexpr size_t kMaxMessageBytes = 1024;
 // At most `max_bytes`, cut at a character boundary: contract strings are UTF-8, and half a
 // character makes the whole message unreadable. Pure.
 std::string CutText(absl::string_view text, size_t max_bytes = kMaxMessageBytes);
+// INTERNAL: what is wrong with an answer. Cut, because a quoted part of it may have any length.
+absl::Status WrongAnswer(absl::string_view what);
 
 }  // namespace outboard::framework
 

@@ -15,9 +15,6 @@ constexpr int kMaxEffects = 256;
 // Of names, UIDs and resource versions.
 constexpr size_t kMaxEffectBytes = 8 << 10;
 
-// A quoted part of an answer may have any length.
-absl::Status Wrong(absl::string_view what) { return absl::InternalError(CutText(what)); }
-
 // A patch of an object that the same answer creates must come after its creation.
 absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
                         const v1alpha1::Effect& effect) {
@@ -32,8 +29,8 @@ absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effec
       return absl::OkStatus();
     }
   }
-  return Wrong(absl::StrCat("Reserve patches ", patch.name(), ", which effect \"", patch.after(),
-                            "\" before it does not create"));
+  return WrongAnswer(absl::StrCat("Reserve patches ", patch.name(), ", which effect \"",
+                                  patch.after(), "\" before it does not create"));
 }
 
 // A claim in the pod's status is the pod's: it has it already, or an earlier effect creates it.
@@ -58,17 +55,17 @@ absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1alpha1::Effe
   }
   if (report.claim_name().empty() || report.request_mappings().empty() ||
       report.request_mappings_size() > kMaxRequestMappings) {
-    return Wrong("Reserve reports a claim without a name, or with no or too many mappings");
+    return WrongAnswer("Reserve reports a claim without a name, or with no or too many mappings");
   }
   if (!is_pods)
-    return Wrong(
+    return WrongAnswer(
         absl::StrCat("Reserve reports claim \"", report.claim_name(), "\", not the pod's"));
   for (const auto& mapping : report.request_mappings()) {
     if (!requests(mapping.container_name(), mapping.resource_name()) ||
         mapping.request_name().empty()) {
-      return Wrong(absl::StrCat("Reserve reports a claim for container \"",
-                                mapping.container_name(),
-                                "\", which does not request the resource, or a name is missing"));
+      return WrongAnswer(
+          absl::StrCat("Reserve reports a claim for container \"", mapping.container_name(),
+                       "\", which does not request the resource, or a name is missing"));
     }
   }
   return absl::OkStatus();
@@ -82,8 +79,8 @@ absl::Status CheckEffectSize(const v1alpha1::Effect& effect) {
   const size_t rest = effect.ByteSizeLong() - effect.put_object().json().size() -
                       effect.patch_object().json().size();
   if (rest <= kMaxEffectBytes) return absl::OkStatus();
-  return Wrong(absl::StrCat("An effect of ", CutText(effect.plugin(), 100), " has ", rest,
-                            " bytes of names and versions"));
+  return WrongAnswer(absl::StrCat("An effect of ", CutText(effect.plugin(), 100), " has ", rest,
+                                  " bytes of names and versions"));
 }
 
 bool HasKey(const v1alpha1::Effect& effect) {
@@ -102,12 +99,12 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
            });
   };
   if (effects.size() > kMaxEffects)
-    return Wrong(absl::StrCat("Reserve names ", effects.size(), " effects"));
+    return WrongAnswer(absl::StrCat("Reserve names ", effects.size(), " effects"));
   absl::flat_hash_set<std::string> keys;
   absl::flat_hash_set<std::string> claims;
   for (const v1alpha1::Effect& effect : effects) {
     if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
-      return Wrong("Reserve names an effect without a plugin or a unique key");
+      return WrongAnswer("Reserve names an effect without a plugin or a unique key");
     }
     if (absl::Status bounded = CheckEffectSize(effect); !bounded.ok()) return bounded;
     if (IsObjectWrite(effect)) {
@@ -124,29 +121,30 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
     const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
                                                         : effect.select_node().name();
     if (!claims.insert(claim).second)
-      return Wrong("Reserve names two effects on one claim of the pod");
+      return WrongAnswer("Reserve names two effects on one claim of the pod");
     if (effect.has_bind_volume()) {
       const v1alpha1::BindVolume& bind = effect.bind_volume();
       if (bind.uid().empty() || bind.resource_version().empty() || bind.claim().uid().empty())
-        return Wrong("Reserve binds a volume without preconditions");
+        return WrongAnswer("Reserve binds a volume without preconditions");
       // A name that is not one would lead to another path of the API.
       if (std::string wrong = kube::CheckSubdomain(bind.name()); !wrong.empty())
-        return Wrong(absl::StrCat("Reserve binds a volume whose name ", wrong));
+        return WrongAnswer(absl::StrCat("Reserve binds a volume whose name ", wrong));
       if (!is_claim_of_pod(bind.claim().namespace_(), bind.claim().name())) {
-        return Wrong(absl::StrCat("Reserve binds volume ", bind.name(),
-                                  " to a claim that is not the pod's"));
+        return WrongAnswer(absl::StrCat("Reserve binds volume ", bind.name(),
+                                        " to a claim that is not the pod's"));
       }
     } else if (effect.has_select_node()) {
       const v1alpha1::SelectNode& select = effect.select_node();
       if (select.uid().empty() || select.resource_version().empty()) {
-        return Wrong("Reserve selects a node for a claim without preconditions");
+        return WrongAnswer("Reserve selects a node for a claim without preconditions");
       }
       if (select.node_name() != node_name || !is_claim_of_pod(select.namespace_(), select.name())) {
-        return Wrong(absl::StrCat("Reserve selects node ", select.node_name(), " for claim ",
-                                  select.name(), ", but the node or the claim is not the pod's"));
+        return WrongAnswer(absl::StrCat("Reserve selects node ", select.node_name(), " for claim ",
+                                        select.name(),
+                                        ", but the node or the claim is not the pod's"));
       }
     } else {
-      return Wrong("Reserve names an effect of an unknown kind");
+      return WrongAnswer("Reserve names an effect of an unknown kind");
     }
   }
   return absl::OkStatus();

@@ -166,10 +166,10 @@ class HostRegistry final : public framework::ShadowObserver {
   // Quarantines the build if another instance can serve, else ends the session.
   void EndMisbehaving(const std::string& name, Host* host, Instance* instance,
                       const std::string& why, absl::Time now);
-  // Ends the session of an instance that cannot go on, for one of several reasons; true if it did.
-  bool EndIfBroken(const std::string& name, Host* host, Instance* instance, absl::Time now);
-  // Handles what an instance pushed that does not serve; true if that ended its session.
-  bool TakePushes(const std::string& name, Instance* instance, absl::Time now);
+  // Ends the session of an instance that cannot go on, for one of several reasons.
+  void EndIfBroken(const std::string& name, Host* host, Instance* instance, absl::Time now);
+  // Handles what an instance pushed that does not serve; may end its session.
+  void TakePushes(const std::string& name, Instance* instance, absl::Time now);
   // Takes a build out of service, with the reason.
   void Quarantine(const std::string& name, Instance* instance, const std::string& why,
                   absl::Time now);

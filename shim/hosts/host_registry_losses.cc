@@ -101,15 +101,14 @@ void HostRegistry::EndMisbehaving(const std::string& name, Host* host, Instance*
   }
 }
 
-bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* instance,
+void HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* instance,
                                absl::Time now) {
   const GrpcHostClient& client = *instance->grpc_client;
   if (client.pushed_too_much()) {
     const std::string why =
         absl::StrCat("it pushed more than the shim takes, ", limits_.pushes, " messages or ",
                      limits_.push_bytes >> 20, " MiB within a second");
-    EndMisbehaving(name, host, instance, why, now);
-    return true;
+    return EndMisbehaving(name, host, instance, why, now);
   }
   std::string why;
   if (client.lost()) {
@@ -125,25 +124,21 @@ bool HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* in
   } else if (scheduler_->WantsNewSession(name)) {
     why = "its cluster cache differs from the shim's";
   }
-  if (why.empty()) return false;
-  OnLost(name, instance, why, now);
-  return true;
+  if (!why.empty()) OnLost(name, instance, why, now);
 }
 
-bool HostRegistry::TakePushes(const std::string& name, Instance* instance, absl::Time now) {
+void HostRegistry::TakePushes(const std::string& name, Instance* instance, absl::Time now) {
   // All other pushes are about the scheduler's state, which is handed over when it serves: it is
   // asked again about every pod then. An acknowledgement here is of a version that was not sent,
   // which makes it no more ready.
   for (const v1alpha1::SyncResponse& push : instance->grpc_client->TakePushes()) {
     if (push.has_resync()) {
-      OnLost(
+      return OnLost(
           name, instance,
           absl::StrCat("it asks for a new snapshot: ", framework::CutText(push.resync().reason())),
           now);
-      return true;
     }
   }
-  return false;
 }
 
 }  // namespace outboard::hosts

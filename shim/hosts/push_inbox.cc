@@ -4,22 +4,21 @@
 
 namespace outboard::hosts {
 
-bool PushInbox::Count(const v1alpha1::SyncResponse& push, absl::Time now) {
+bool PushInbox::Count(size_t bytes, absl::Time now) {
   if (overflowed_) return false;
   if (now < second_began_ || now - second_began_ >= absl::Seconds(1)) {
     second_began_ = now;
     in_second_ = {};
   }
-  ++in_second_.pushes;
-  in_second_.bytes += push.SpaceUsedLong();
+  in_second_.Add(bytes);
   overflowed_ = IsBeyondLimits(in_second_);
   return !overflowed_;
 }
 
 bool PushInbox::Add(v1alpha1::SyncResponse push, absl::Time now) {
-  if (Count(push, now)) {
-    ++held_.pushes;
-    held_.bytes += push.SpaceUsedLong();
+  const size_t bytes = push.SpaceUsedLong();
+  if (Count(bytes, now)) {
+    held_.Add(bytes);
     overflowed_ = IsBeyondLimits(held_);
   }
   if (overflowed_) {

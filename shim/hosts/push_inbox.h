@@ -19,7 +19,9 @@ class PushInbox {
 
   bool Add(v1alpha1::SyncResponse push, absl::Time now);
   // Counts a message that is not held.
-  bool Count(const v1alpha1::SyncResponse& push, absl::Time now);
+  bool Count(const v1alpha1::SyncResponse& push, absl::Time now) {
+    return Count(push.SpaceUsedLong(), now);
+  }
   std::vector<v1alpha1::SyncResponse> Take();
   bool overflowed() const { return overflowed_; }
 
@@ -27,7 +29,12 @@ class PushInbox {
   struct Amount {
     size_t pushes = 0;
     size_t bytes = 0;
+    void Add(size_t more) {
+      ++pushes;
+      bytes += more;
+    }
   };
+  bool Count(size_t bytes, absl::Time now);
   bool IsBeyondLimits(const Amount& amount) const {
     return amount.pushes > limits_.pushes || amount.bytes > limits_.push_bytes;
   }

@@ -82,24 +82,22 @@ void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   state_.queue.HostReturned(name, now);
 }
 
+absl::Time HostCalls::ChangesDue(const HostRecord& host) const {
+  // A host that still reads wakes the loop when it has read.
+  const bool waits =
+      host.is_here() && !host.client->sending() && state_.cluster.HasChanges(host.cursor);
+  return waits ? host.changes_sent + kChangesPeriod : absl::InfiniteFuture();
+}
+
 void HostCalls::SendDueChanges(absl::Time now) {
   for (auto& [name, host] : state_.hosts) {
-    if (now < host.changes_sent + kChangesPeriod || !host.is_here() || host.client->sending() ||
-        !state_.cluster.HasChanges(host.cursor)) {
-      continue;
-    }
-    SendChanges(&host, now);
+    if (now >= ChangesDue(host)) SendChanges(&host, now);
   }
 }
 
 absl::Time HostCalls::NextWakeup() const {
   absl::Time next = absl::InfiniteFuture();
-  for (const auto& [name, host] : state_.hosts) {
-    // A host that still reads wakes the loop when it has read.
-    if (host.is_here() && !host.client->sending() && state_.cluster.HasChanges(host.cursor)) {
-      next = std::min(next, host.changes_sent + kChangesPeriod);
-    }
-  }
+  for (const auto& [name, host] : state_.hosts) next = std::min(next, ChangesDue(host));
   return next;
 }
 

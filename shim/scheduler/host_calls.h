@@ -98,6 +98,8 @@ class HostCalls {
   bool HostClocksAdvanced() const;
 
  private:
+  // When the host is to get what changed; InfiniteFuture: not now.
+  absl::Time ChangesDue(const HostRecord& host) const;
   void FillHeader(const Attempt& attempt, const HostRecord& host,
                   v1alpha1::CallHeader* header) const;
 

@@ -61,6 +61,15 @@ class BreakerTest : public ::testing::Test {
     scheduler_.events()->OnPodUpsert(pod, now_);
   }
 
+  void ExpectHeldBackAfterThreePods() {
+    for (const char* name : {"a", "b", "c"}) {
+      EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << name;
+      AddPod(name, "train");
+      ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+    }
+    EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  }
+
   absl::Time now_ = absl::FromUnixSeconds(1000);
   int resource_version_ = 0;
   Binds actions_;
@@ -95,12 +104,7 @@ TEST_F(BreakerTest, FailuresAtReserveOpenTheBreaker) {
   host_.reserve = [](const v1alpha1::ReserveRequest&) -> absl::StatusOr<v1alpha1::ReserveResponse> {
     return absl::DeadlineExceededError("too slow");
   };
-  for (const char* name : {"a", "b", "c"}) {
-    EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << name;
-    AddPod(name, "train");
-    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  }
-  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  ExpectHeldBackAfterThreePods();
   // One more failure after a probe opens it again, one good answer does not.
   scheduler_.OnProbeAnswered(kHost, now_);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -146,12 +150,7 @@ TEST_F(BreakerTest, FailuresAtPermitOpenTheBreaker) {
     wrong.add_waits()->set_plugin("Stranger");
     return wrong;
   };
-  for (const char* name : {"a", "b", "c"}) {
-    EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << name;
-    AddPod(name, "train");
-    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  }
-  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  ExpectHeldBackAfterThreePods();
 }
 
 TEST_F(BreakerTest, FailuresAtUnreserveOpenTheBreaker) {
@@ -167,12 +166,7 @@ TEST_F(BreakerTest, FailuresAtUnreserveOpenTheBreaker) {
       [](const v1alpha1::UnreserveRequest&) -> absl::StatusOr<v1alpha1::UnreserveResponse> {
     return absl::DeadlineExceededError("too slow");
   };
-  for (const char* name : {"a", "b", "c"}) {
-    EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << name;
-    AddPod(name, "train");
-    ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  }
-  EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
+  ExpectHeldBackAfterThreePods();
 }
 
 TEST_F(BreakerTest, InvalidPushesOpenTheBreaker) {

@@ -81,6 +81,18 @@ class SchedulerTest : public ::testing::Test {
     return options;
   }
 
+  // Each pod waits for its gate g.
+  static v1alpha1::PreEnqueueResponse GateAll(const v1alpha1::PreEnqueueRequest& request) {
+    v1alpha1::PreEnqueueResponse response;
+    for (int i = 0; i < request.pod_uids_size(); ++i) {
+      v1alpha1::PluginStatus* status = response.add_verdicts();
+      status->set_plugin("SchedulingGates");
+      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      status->add_reasons("waiting for scheduling gates: [g]");
+    }
+    return response;
+  }
+
   // PreFilter plans gangs by their job's name; new nodes help pods that Fit rejected.
   void PlanGangs() {
     framework::ProfilePlan plan;
@@ -558,16 +570,7 @@ TEST_F(SchedulerTest, APodThatIsBeingDeletedIsNotTried) {
 // The next instance knows of no pod that it gated, so it cannot say when the gate opens.
 TEST_F(SchedulerTest, APodThatAnotherInstanceGatedIsAskedAboutAgain) {
   AddNode("n1");
-  host_.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
-    v1alpha1::PreEnqueueResponse response;
-    for (int i = 0; i < request.pod_uids_size(); ++i) {
-      v1alpha1::PluginStatus* status = response.add_verdicts();
-      status->set_plugin("SchedulingGates");
-      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-      status->add_reasons("waiting for scheduling gates: [g]");
-    }
-    return response;
-  };
+  host_.pre_enqueue = GateAll;
   auto gated = std::make_shared<kube::PodObject>(*MakePod("p"));
   gated->pod.add_scheduling_gates("g");
   scheduler_.events()->OnPodUpsert(gated, now_);
@@ -585,16 +588,7 @@ TEST_F(SchedulerTest, APodThatAnotherInstanceGatedIsAskedAboutAgain) {
 
 TEST_F(SchedulerTest, AGatedPodWaitsUntilItsGateGoes) {
   AddNode("n1");
-  host_.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
-    v1alpha1::PreEnqueueResponse response;
-    for (int i = 0; i < request.pod_uids_size(); ++i) {
-      v1alpha1::PluginStatus* status = response.add_verdicts();
-      status->set_plugin("SchedulingGates");
-      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-      status->add_reasons("waiting for scheduling gates: [g]");
-    }
-    return response;
-  };
+  host_.pre_enqueue = GateAll;
   auto gated = std::make_shared<kube::PodObject>(*MakePod("p"));
   gated->pod.add_scheduling_gates("g");
   gated->pod.set_nominated_node_name("n1");
