@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -14,11 +15,16 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
+var (
+	firstNodes = flag.Int("first.nodes", 200, "number of nodes that a starting shim finds")
+	firstPods  = flag.Int("first.pods", 3000, "number of bound pods that a starting shim finds")
+)
+
 // A shim that starts on a running cluster with nothing to schedule gives its host the whole cluster before it is ready:
 // the first pod does not carry it, and is bound at the first attempt.
 func TestAHostHasTheClusterBeforeTheFirstPod(t *testing.T) {
 	t.Parallel()
-	const nodes, pods = 200, 3000
+	nodes, pods := *firstNodes, *firstPods
 	c := controlplane.ForTest(t, controlplane.Options{})
 	client, err := c.Client()
 	if err != nil {
@@ -39,10 +45,12 @@ func TestAHostHasTheClusterBeforeTheFirstPod(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
+	began := time.Now()
 	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Logf("ready after %v with %d nodes and %d pods", time.Since(began).Round(time.Millisecond), nodes, pods)
 	log, err := os.ReadFile(outboard.Host.LogPath)
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +65,7 @@ func TestAHostHasTheClusterBeforeTheFirstPod(t *testing.T) {
 	if _, err := client.CoreV1().Pods("default").Create(t.Context(), pod("first", ""), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	began := time.Now()
+	began = time.Now()
 	eventually(t, func(ctx context.Context) error {
 		first, err := client.CoreV1().Pods("default").Get(ctx, "first", metav1.GetOptions{})
 		if err != nil {
@@ -73,4 +81,5 @@ func TestAHostHasTheClusterBeforeTheFirstPod(t *testing.T) {
 		}
 		return nil
 	})
+	t.Logf("the first pod was bound after %v", time.Since(began).Round(time.Millisecond))
 }
