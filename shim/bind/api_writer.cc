@@ -16,6 +16,7 @@
 #include "absl/strings/strip.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
+#include "shim/fail_point.h"
 #include "shim/kube/wire/document.h"
 #include "shim/kube/wire/json_decode.h"
 
@@ -199,6 +200,7 @@ void ApiWriter::State::Send(const BindPtr& op) {
   request.accept = std::string(kube::kMetadataOnly);
   request.path = BindingPath(op->request);
   request.body = BindingBody(op->request);
+  OUTBOARD_FAIL_POINT(before_bind_request);
   sender.Start(std::move(request), weak_from_this(), &State::OnSent, op);
 }
 
@@ -220,6 +222,7 @@ void ApiWriter::State::OnSent(const BindPtr& op, const absl::StatusOr<kube::ApiR
   const bool not_done =
       answer.ok() ? op->http_status == 429 : kube::DeliveryOf(status) == kube::Delivery::kNotSent;
   if (answer.ok() && answer->ok()) {
+    OUTBOARD_FAIL_POINT(bind_answered);
     End(op, BindOutcome::kBound, now);
   } else if (op->http_status == 404) {
     End(op, BindOutcome::kGone, now);
@@ -401,6 +404,7 @@ void ApiWriter::State::StartStatus(absl::Time now) {
     request.path = PodStatusPath(op->pod.pod_namespace, op->pod.pod_name);
     request.content_type = std::string(kube::kStrategicMergePatch);
     request.body = *std::move(body);
+    OUTBOARD_FAIL_POINT(before_status_patch);
     sender.Start(std::move(request), weak_from_this(), &State::OnStatus, op);
   }
 }
@@ -414,6 +418,7 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
                              : kube::DeliveryOf(answer.status()) == kube::Delivery::kNotSent;
   if (answer.ok() && answer->ok()) {
     ++stats.status_written;
+    OUTBOARD_FAIL_POINT(status_patched);
     EndStatus(op);
   } else if (retriable && op->tries < kStatusTries && !options.fence.Passed()) {
     absl::Duration delay = kStatusFirstDelay;

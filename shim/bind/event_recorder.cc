@@ -15,6 +15,7 @@
 #include "shim/bind/api_requests.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
+#include "shim/fail_point.h"
 
 namespace outboard::bind {
 namespace {
@@ -161,6 +162,7 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
   const int code = answer.ok() ? answer->http_status : 0;
   if (answer.ok() && answer->ok()) {
     ++stats.written;
+    OUTBOARD_FAIL_POINT(event_written);
     if (op->ends_series) Forget(op->key);
     OnCreated(op);
   } else if (is_series && !op->create && code == 404) {

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
+#include "shim/fail_point.h"
 
 namespace outboard::bind {
 namespace {
@@ -53,6 +54,7 @@ void PodEvictor::State::StartReady(absl::Time now) {
     ready.pop_front();
     ++requests;
     ++op->tries;
+    OUTBOARD_FAIL_POINT(before_eviction);
     kube::ApiRequest request;
     if (op->patched) {
       request.method = kube::Method::kDelete;
@@ -81,6 +83,7 @@ void PodEvictor::State::OnPatched(const EvictPtr& op,
   if (answer.ok() && answer->ok()) {
     op->patched = true;
     op->tries = 0;
+    OUTBOARD_FAIL_POINT(victim_marked);
     ready.push_front(op);
   } else if (answer.ok() && IsPodGone(*answer)) {
     End(op, EvictionOutcome::kGone, absl::OkStatus(), now);
@@ -98,6 +101,7 @@ void PodEvictor::State::OnDeleted(const EvictPtr& op,
                                   const absl::StatusOr<kube::ApiResponse>& answer, absl::Time now) {
   --requests;
   if (answer.ok() && answer->ok()) {
+    OUTBOARD_FAIL_POINT(victim_deleted);
     End(op, EvictionOutcome::kEvicted, absl::OkStatus(), now);
   } else if (answer.ok() && IsPodGone(*answer)) {
     End(op, EvictionOutcome::kGone, absl::OkStatus(), now);

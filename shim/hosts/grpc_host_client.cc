@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/host_info_check.h"
 #include "shim/hosts/inline_host.h"
@@ -258,6 +259,7 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
   if (lost_) return LostStatus();
   const CallTimer timer(call_observer_, Call::kCycle);
   absl::Status status = Exchange(request, deadline, response);
+  OUTBOARD_FAIL_POINT(cycle_answered);
   const bool answered = status.ok() || response->has_error();
   timer.End(status.code(), answered ? response->evaluation_micros() : 0);
   return status;

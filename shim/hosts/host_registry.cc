@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/unserved_plugins.h"
 
@@ -265,6 +266,7 @@ void HostRegistry::Serve(const std::string& name, Instance* next, const std::str
   Adopt(*std::move(plans), name, now);
   next->grpc_client->SetCallObserver(callbacks_.call_observer(name));
   scheduler_->SetHost(name, next->client(scheduler_->cluster()), next->cursor, now);
+  OUTBOARD_FAIL_POINT_IF(previous != nullptr, host_promoted);
   next->failures = next->bad_calls = 0;
   Enter(name, next, InstanceState::kServing, why, now);
   if (previous != nullptr) {

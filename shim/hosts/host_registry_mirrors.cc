@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/hosts/host_registry.h"
 
 namespace outboard::hosts {
@@ -42,7 +43,9 @@ void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
   instance->progressed = now;
   if (const auto piece = instance->snapshot->Next(kSnapshotPiece)) {
     if (host.serving != nullptr) instance->next_piece = now + kSnapshotPause;
-    return instance->grpc_client->SendChanges(*piece);
+    instance->grpc_client->SendChanges(*piece);
+    OUTBOARD_FAIL_POINT(snapshot_piece_sent);
+    return;
   }
   instance->grpc_client->AwaitSnapshot(instance->snapshot->version());
   instance->snapshot = nullptr;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/kube/curl_stream.h"
 
 namespace outboard::kube {
@@ -106,6 +108,15 @@ void CurlApiClient::Run() {
     StartReady(SteadyNow());
     int running = 0;
     curl_multi_perform(multi_, &running);
+    OUTBOARD_FAIL_POINT_IF(
+        std::any_of(in_flight_.begin(), in_flight_.end(),
+                    [](const auto& transfer) {
+                      curl_off_t sent = 0;
+                      curl_easy_getinfo(transfer->easy.get(), CURLINFO_SIZE_UPLOAD_T, &sent);
+                      return sent > 0 && !transfer->headers.complete() &&
+                             absl::EndsWith(transfer->pending->request.path, "/binding");
+                    }),
+        bind_written);
     // Ended requests free slots: start waiting requests before sleeping.
     if (TakeResults() || ResetExpired()) continue;
     Wait();

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "shim/fail_point.h"
 
 namespace outboard::leader {
 namespace {
@@ -130,12 +131,15 @@ void LeaseElector::Run() {
           cancel_.WaitFor(kUsefulPeriod);
           continue;
         }
+        OUTBOARD_FAIL_POINT_IF(step_.leading(), before_lease_renewal);
         auto lease = Write(action, RequestTimeout());
+        OUTBOARD_FAIL_POINT_IF(step_.leading() && lease.ok(), lease_renewed);
         step_.OnWritten(lease, SteadyNow());
         break;
       }
       case LeaseAction::Kind::kLost:
         LOG(ERROR) << "leader lease " << options_.lease_name << " lost";
+        OUTBOARD_FAIL_POINT(lease_lost);
         StopLeading();
         return;
     }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/scheduler/permit_waits.h"
 
@@ -124,6 +125,7 @@ void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult re
           result == AttemptResult::kUnschedulable ? kReasonUnschedulable : kReasonSchedulerError,
           message},
       nominated, now);
+  OUTBOARD_FAIL_POINT(pod_requeued);
 }
 
 std::optional<std::string> AttemptFailures::RenewNomination(const Attempt& attempt,
@@ -140,6 +142,7 @@ std::optional<std::string> AttemptFailures::RenewNomination(const Attempt& attem
     state_.cluster.Unnominate(current.uid()).IgnoreError();
   } else {
     state_.cluster.Nominate(current.uid(), slot).IgnoreError();
+    OUTBOARD_FAIL_POINT(pod_nominated);
   }
   if (node == in_status) return std::nullopt;
   return node;
@@ -147,8 +150,10 @@ std::optional<std::string> AttemptFailures::RenewNomination(const Attempt& attem
 
 void AttemptFailures::UnreserveAndForget(Attempt* attempt, const std::string& reason,
                                          absl::Time now) {
+  OUTBOARD_FAIL_POINT(before_unreserve);
   const auto decisions = host_calls_.Unreserve(*attempt, reason, now);
   Forget(attempt);
+  OUTBOARD_FAIL_POINT(unreserved);
   for (const HostDecisions& its : decisions) waits_.ApplyDecisions(its, now);
 }
 

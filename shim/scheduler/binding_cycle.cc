@@ -10,6 +10,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/fail_point.h"
 #include "shim/scheduler/cluster_event_handler.h"
 
 namespace outboard::scheduler {
@@ -48,12 +49,14 @@ void BindingCycle::WriteNextEffect(Attempt* attempt, absl::Time now) {
     if (created != attempt->effect_results.end())
       effect.mutable_patch_object()->set_uid(created->uid());
   }
+  OUTBOARD_FAIL_POINT(before_effect);
   state_.actions->Write({this, attempt->id, attempt->pod, std::move(effect)}, now);
 }
 
 void BindingCycle::OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) {
   const uint64_t attempt_id = order.attempt_id;
   events_.OnObjectWritten(end, now);
+  OUTBOARD_FAIL_POINT(effect_written);
   Attempt* const attempt = state_.attempts.Find(attempt_id);
   if (attempt == nullptr) return;
   if (!attempt->preempted_by.empty()) return FailPreempted(attempt, now);
@@ -166,6 +169,7 @@ void BindingCycle::Bind(Attempt* attempt, absl::Time now) {
     return failures_.FailError(std::move(taken), message, now);
   }
   attempt->bind_began = now;
+  OUTBOARD_FAIL_POINT(bind_decided);
   state_.actions->Bind(
       {this, attempt->id, attempt->pod, attempt->node_name, attempt->plan->algorithm.name}, now);
 }
@@ -196,7 +200,9 @@ void BindingCycle::OnBound(const Attempt& attempt, absl::Time now) {
   const queue::QueuedPod& info = *attempt.info;
   const std::string& profile = attempt.plan->algorithm.name;
   VLOG(2) << "Successfully bound pod " << attempt.pod->key() << " to node " << attempt.node_name;
+  OUTBOARD_FAIL_POINT(before_scheduled_event);
   state_.actions->RecordScheduled(*attempt.pod, profile, attempt.node_name, now);
+  OUTBOARD_FAIL_POINT(scheduled_event_queued);
   state_.observer->OnAttemptEnd(*attempt.pod, profile, AttemptResult::kScheduled, attempt.node_name,
                                 "", now - attempt.began);
   state_.observer->OnBound(*attempt.pod, profile, info.attempts,

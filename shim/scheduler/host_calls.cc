@@ -8,6 +8,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/volume_effects.h"
 
@@ -117,6 +118,7 @@ void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
     }
   }
   for (const v1alpha1::SyncRequest& changes : requests) host->client->SendChanges(changes);
+  OUTBOARD_FAIL_POINT_IF(!requests.empty(), changes_sent);
 }
 
 void HostCalls::EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id) {
@@ -148,8 +150,10 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
   request.set_node_name(attempt->node_name);
   const absl::Time began = SteadyNow();
   NoteCall(attempt, *host->client);
+  OUTBOARD_FAIL_POINT(before_reserve);
   absl::StatusOr<v1alpha1::ReserveResponse> answer =
       host->client->Reserve(std::move(request), SteadyNow() + state_.options.reserve_deadline);
+  OUTBOARD_FAIL_POINT(reserved);
   state_.observer->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                           SteadyNow() - began);
@@ -223,6 +227,7 @@ absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
   NoteCall(attempt, *host->client);
   absl::StatusOr<v1alpha1::PermitResponse> answer =
       host->client->Permit(std::move(request), SteadyNow() + state_.options.permit_deadline);
+  OUTBOARD_FAIL_POINT(permit_answered);
   state_.observer->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
                           answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
                           SteadyNow() - began);
@@ -253,8 +258,10 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
   }
   request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
   const absl::Time began = SteadyNow();
+  OUTBOARD_FAIL_POINT(before_pre_bind);
   absl::StatusOr<v1alpha1::PreBindResponse> answer =
       host->client->PreBind(std::move(request), SteadyNow() + state_.options.pre_bind_deadline);
+  OUTBOARD_FAIL_POINT(pre_bind_answered);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
         !bad.ok()) {

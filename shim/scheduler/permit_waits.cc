@@ -11,6 +11,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/scheduler/attempt_failures.h"
 #include "shim/scheduler/binding_cycle.h"
@@ -206,6 +207,7 @@ void PermitWaits::Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer
   } else {
     state_.cluster.SetWaiting(attempt->pod->uid(), attempt->id, waiting_.Describe(attempt->id), now)
         .IgnoreError();
+    OUTBOARD_FAIL_POINT(permit_wait_began);
   }
 }
 
@@ -268,6 +270,7 @@ void PermitWaits::EndWait(const WaitEnd& end, absl::Time now) {
                                                    : v1alpha1::UNSCHEDULABLE);
   if (end.allowed) {
     state_.cluster.EndWaiting(attempt->pod->uid()).IgnoreError();
+    OUTBOARD_FAIL_POINT(permit_wait_ended);
     return binding_.Begin(attempt, now);
   }
   VLOG(4) << "Pod " << attempt->pod->key() << " rejected while waiting on permit: " << end.message;

@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 
 namespace outboard::scheduler {
@@ -152,6 +153,7 @@ bool Scheduler::ScheduleOne(absl::Time now) {
   if (state_.skipper != nullptr) state_.skipper->Release(now);
   QueuedPod* info = state_.queue.Pop(now);
   if (info == nullptr) return false;
+  OUTBOARD_FAIL_POINT(pod_popped);
   if (state_.skipper != nullptr && state_.skipper->Skip(*info, now)) {
     state_.observer->OnAttemptSkipped(*info->pod);
     return true;

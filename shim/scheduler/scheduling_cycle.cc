@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shim/clock.h"
+#include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 
 namespace outboard::scheduler {
@@ -48,8 +49,10 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     if (state_.shadow_observer->RecordsCalls(attempt->plan->host_names[i])) recorder.Want(i);
   }
   request.recorder = recorder.empty() ? nullptr : &recorder;
+  OUTBOARD_FAIL_POINT(before_cycle);
   const absl::Time began = SteadyNow();
   const framework::AlgorithmResult& result = algorithm_.Run(request);
+  OUTBOARD_FAIL_POINT(cycle_checked);
   const absl::Duration elapsed =
       (SteadyNow() - began) / (1 + result.others.size() + result.rejected_with.size());
   state_.observer->OnAlgorithm(*attempt->pod, attempt->plan->algorithm, result,
@@ -184,6 +187,7 @@ bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_
     return false;
   }
   attempt->assumed = true;
+  OUTBOARD_FAIL_POINT(pod_assumed);
   if (!Reserve(&attempt, now)) return false;
   // Cannot fail, because the pod has just been assumed.
   if (!attempt->effects.empty()) {
