@@ -7,8 +7,8 @@
 all_tiers=(unit component go cluster sanitizers)
 # These run only when named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
 # the examples in Java download a Maven repository; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
-# half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it.
-named_tiers=(upstream examples guide older storms fuzz mutants)
+# half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it; the long forms of the faults take hours.
+named_tiers=(upstream examples guide older storms fuzz mutants faults)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -147,10 +147,21 @@ need_prometheus() {
     dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb)
 }
 
+# The shim with fail points, for the tests that kill or hold it at a point. All but five libraries come from the compiler cache.
+build_fail_points() { alone build_fail_points_alone; }
+
+build_fail_points_alone() {
+  need_packages "${build_packages[@]}"
+  configure fail_points -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_FAIL_POINTS=ON -DOUTBOARD_BUILD_HOST=OFF -DOUTBOARD_BUILD_TESTS=OFF
+  compile fail_points outboard-shim
+  "$root/integration/hygiene/no_fail_points_test.sh" "$build/release/bin/outboard-shim" "$build/fail_points/bin/outboard-shim"
+}
+
 tier_cluster() {
   alone need_go
   need_prometheus
   build_product "${programs[@]}"
+  build_fail_points
   claims_host cluster
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # Tests wait most of the time, so several share the cores: up to eight control planes, each with 0.5 GB. The package that takes
@@ -194,6 +205,7 @@ tier_older() {
   need_go
   need_prometheus
   build_product "${programs[@]}"
+  build_fail_points
   local release
   for release in integration/control_plane/older/*; do
     release=$(basename "$release")
@@ -235,6 +247,17 @@ tier_fuzz() {
       record fuzz 0 1 0 "$name; its input: $build/fuzz/crashes"
     fi
   done <"$build/fuzz/fuzzers.txt"
+}
+
+# The suites of integration/faults in their long forms.
+tier_faults() {
+  need_go
+  build_product "${programs[@]}"
+  build_fail_points
+  claims_host faults
+  step faults "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+  go_tests faults "faults, for long" -p 1 -parallel 2 -timeout 10h ./faults -args -points.each=50 -claims.kills=30 -failover.handovers=50 \
+    -failover.kills=50 -failover.stops=40 -failover.hangs=5 -two-schedulers.rounds=4
 }
 
 tier_mutants() {

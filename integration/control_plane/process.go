@@ -81,6 +81,9 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.done }
 
+// Err returns how it ended, such as "signal: killed"; only after Exited is closed.
+func (p *Process) Err() error { return p.err }
+
 // Kill sends SIGKILL to the process group and waits for its end.
 func (p *Process) Kill() {
 	p.signal(syscall.SIGKILL)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -148,6 +149,8 @@ type OutboardOptions struct {
 	Claims, ClaimsLater bool
 	// HostProgram replaces the host program of ./dev build.
 	HostProgram string
+	// ShimCommand replaces the shim program of ./dev build: a program and its first arguments.
+	ShimCommand []string
 }
 
 // Outboard is a host and a shim that communicate over a Unix socket. A test may kill and restart either.
@@ -310,6 +313,9 @@ func (o *Outboard) SetHostProgram(program string, args ...string) {
 	o.options.HostProgram, o.options.HostArgs = program, args
 }
 
+// SetShimCommand sets the program of later calls of StartShim and its first arguments; none: the one of ./dev build.
+func (o *Outboard) SetShimCommand(command ...string) { o.options.ShimCommand = command }
+
 // HostInstance is an instance as the shim reports it.
 type HostInstance struct {
 	Host, Instance, Address, State, Why, Build, BuildDigest string
@@ -361,8 +367,12 @@ func (o *Outboard) StartShim() (err error) {
 	if err != nil {
 		return err
 	}
-	args := append([]string{"--config", o.config}, o.options.ShimArgs...)
-	o.Shim, err = o.controlPlane.StartProcess("outboard-shim"+o.options.Name, filepath.Join(dir, "outboard-shim"), args...)
+	command := o.options.ShimCommand
+	if len(command) == 0 {
+		command = []string{filepath.Join(dir, "outboard-shim")}
+	}
+	args := slices.Concat(command[1:], []string{"--config", o.config}, o.options.ShimArgs)
+	o.Shim, err = o.controlPlane.StartProcess("outboard-shim"+o.options.Name, command[0], args...)
 	return err
 }
 
