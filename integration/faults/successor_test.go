@@ -54,6 +54,7 @@ func TestABadSuccessor(t *testing.T) {
 		line, state string
 	}{
 		{"crash-in-warm-up", 0, "lost instance \\S+ \\(build \\S+\\) while it was syncing: the connection broke", ""},
+		{"crash-in-shadow", 0, "lost instance \\S+ \\(build \\S+\\) while it was shadow: the connection broke", ""},
 		{"wrong-in-shadow", 0, "is quarantined: in the shadow, pod \\S+: ", "quarantined"},
 		{"one-percent", 1, "is quarantined: 1 calls without a usable answer within \\S+, the last: one call in a hundred fails", "quarantined"},
 		{"flood", 0, "is quarantined: it pushed more than the shim takes", "quarantined"},

@@ -27,7 +27,7 @@ import (
 var (
 	listen  = flag.String("listen", "", "unix:PATH")
 	program = flag.String("host", "outboard-host", "the real host's program")
-	fault   = flag.String("fault", "", "crash-in-warm-up, wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), or lying-reserve")
+	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), or lying-reserve")
 	lie     = flag.String("lie", "", "with lying-reserve: a file with the ReserveResponse that replaces each answer that has effects, while it exists")
 )
 
@@ -105,6 +105,9 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 			}
 			// The first message starts a snapshot.
 			if *fault == "crash-in-warm-up" && strings.HasSuffix(method, "/Sync") && messages == 1 {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+			if *fault == "crash-in-shadow" && strings.HasSuffix(method, "/Cycle") {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 			if onward.SendMsg(&message) != nil {
