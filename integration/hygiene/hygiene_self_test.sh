@@ -48,6 +48,41 @@ accepts security_tests 'a test that exists'
 echo 'Held by `QueueTest.Waits`.' >"$tree/SECURITY.md"
 expect security_tests 'SECURITY.md: no test QueueTest.Waits'
 
+# All rows name a test of Go, but the second and third, which are given.
+table() { # TESTS OF ROW 2, TESTS OF ROW 3
+  fresh
+  mkdir -p "$tree/integration/faults"
+  printf '# faults\n\nText.\n' >"$tree/integration/faults/README.md"
+  printf 'package faults\n\nfunc TestKill(t *testing.T) {}\n' >"$tree/integration/faults/kill_test.go"
+  printf 'TEST_F(QueueTest,\n       Holds) {\n' >"$tree/shim/queue/q_test.cc"
+  local row tests
+  for row in $(seq 42); do
+    # shellcheck disable=SC2016
+    tests='`TestKill`'
+    [[ $row != 2 ]] || tests=$1
+    [[ $row != 3 ]] || tests=$2
+    # shellcheck disable=SC2016
+    printf '| %d | `a` | `b` | %s | `c` |\n' "$row" "$tests"
+  done >"$tree/integration/faults/matrix.md"
+}
+# shellcheck disable=SC2016
+table '`TestKill` and `QueueTest.Holds`' '`shim/run.sh`'
+touch "$tree/shim/run.sh"
+chmod +x "$tree/shim/run.sh"
+accepts fault_tests 'tests that exist'
+# shellcheck disable=SC2016
+table '`TestLive`' '`TestKill`'; expect fault_tests 'row 2: no test TestLive'
+# shellcheck disable=SC2016
+table '`TestKill`' '`QueueTest.Waits`'; expect fault_tests 'row 3: no test QueueTest.Waits'
+# shellcheck disable=SC2016
+table '`TestKill`' '`shim/away.sh`'; expect fault_tests 'row 3: no script shim/away.sh'
+# shellcheck disable=SC2016
+table 'none yet' '`TestKill`'; expect fault_tests 'row 2 names no test'
+echo 'Rows without a test: 2.' >>"$tree/integration/faults/matrix.md"; accepts fault_tests 'a row that is listed as one without a test'
+echo 'Rows without a test: 2, 12.' >>"$tree/integration/faults/matrix.md"; expect fault_tests 'row 12 names a test, and is listed as a row without'
+# shellcheck disable=SC2016
+table '`TestKill`' '`TestKill`'; sed -i '/^| 7 |/d' "$tree/integration/faults/matrix.md"; expect fault_tests 'its rows are not 1 to 42'
+
 include() { # FILE HEADER
   fresh
   mkdir -p "$tree/$(dirname "$1")"

@@ -246,7 +246,38 @@ check_security_tests() {
   done < <({ grep -oE '`[A-Z][A-Za-z0-9]*\.[A-Z][A-Za-z0-9]*`' SECURITY.md || true; } | tr -d '`' | sort -u)
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table clocks old_names dialect room_files room_sizes paths_in_docs links prose security_tests)
+# The table of faults has the rows 1 to 42. Each names tests in its fourth column, in backticks, and all exist: a function TestX of Go, SUITE.TEST
+# of GoogleTest, or the path of a script. Rows without a test are listed in a line below the table, and only they.
+check_fault_tests() {
+  local table=integration/faults/matrix.md rows row named go cpp untested
+  [[ -f $table ]] || return 0
+  rows=$(sed -nE 's/^\| ([0-9]+) \|.*/\1/p' "$table")
+  [[ $rows == "$(seq 42)" ]] || fault "$table: its rows are not 1 to 42: $(tr '\n' ' ' <<<"$rows")"
+  untested=$(sed -nE 's/^Rows without a test: (.*)\.$/, \1,/p' "$table")
+  go=$(sources -name '*_test.go' | xargs --no-run-if-empty sed -nE 's/^func (Test[A-Za-z0-9_]*)\(t .*/\1/p' | sort -u)
+  # A long name stands on a line of its own.
+  cpp=$(sources -name '*_test.cc' | xargs --no-run-if-empty cat | tr '\n' ' ' | { grep -oE '\bTEST(_F|_P)?\([A-Za-z0-9_]+, +[A-Za-z0-9_]+\)' || true; } |
+    sed -E 's/^TEST(_F|_P)?\(//; s/, +/./; s/\)$//' | sort -u)
+  while IFS=$'\t' read -r row named; do
+    local name count=0
+    while read -r name; do
+      [[ -n $name ]] || continue
+      count=$((count + 1))
+      case $name in
+        */*) [[ -x $name ]] || fault "$table: row $row: no script $name" ;;
+        *.*) grep -qxF -- "$name" <<<"$cpp" || fault "$table: row $row: no test $name" ;;
+        *) grep -qxF -- "$name" <<<"$go" || fault "$table: row $row: no test $name" ;;
+      esac
+    done < <({ grep -oE '`[^`]+`' <<<"$named" || true; } | tr -d '`')
+    if [[ $untested == *", $row,"* ]]; then
+      ((count == 0)) || fault "$table: row $row names a test, and is listed as a row without"
+    else
+      ((count > 0)) || fault "$table: row $row names no test"
+    fi
+  done < <(awk -F ' *[|] *' -v OFS='\t' '/^\| [0-9]+ \|/ { print $2, $5 }' "$table")
+}
+
+all=(includes sdk readmes sizes paths binaries names rooms_table clocks old_names dialect room_files room_sizes paths_in_docs links prose security_tests fault_tests)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done
