@@ -26,6 +26,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "logging/log_to_stderr.h"
 #include "plugin_host/flags.h"
 #include "plugin_host/metrics/metrics_server.h"
 #include "plugin_host/metrics/prometheus_metrics.h"
@@ -282,9 +283,8 @@ int Main(int argc, char** argv) {
     std::cerr << "outboard-host: " << answered.message() << "\n";
     return absl::IsInvalidArgument(answered) ? kExitUsage : kExitCannotServe;
   }
-  FLAGS_logtostderr = true;
+  logging::LogToStderr(argv[0]);
   FLAGS_v = flags->verbosity;
-  google::InitGoogleLogging(argv[0]);
   // Before any thread starts, so that only this thread receives the signals.
   sigset_t signals;
   sigemptyset(&signals);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "logging/log_to_stderr.h"
 #include "shim/config/config.h"
 #include "shim/flags.h"
 #include "shim/http/client.h"
@@ -44,8 +45,7 @@ int Probe(const std::string& page, outboard::http::ShimAddress shim) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  FLAGS_logtostderr = true;
-  google::InitGoogleLogging(argv[0]);
+  outboard::logging::LogToStderr(argv[0]);
   const absl::StatusOr<outboard::shim::Flags> flags =
       outboard::shim::ParseFlags(std::vector<std::string>(argv + 1, argv + argc));
   if (!flags.ok()) return Usage(std::string(flags.status().message()));

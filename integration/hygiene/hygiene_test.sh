@@ -111,7 +111,7 @@ check_rooms_table() {
   local named there line
   # shellcheck disable=SC2016
   named=$(sed -nE 's/^\| `([a-z_/0-9]+)\/` \|.*/\1/p' docs/architecture.md | sort)
-  there=$({ rooms; for folder in cli shim plugin_host plugins proto integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
+  there=$({ rooms; for folder in cli shim plugin_host plugins proto logging integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
     grep -vE '^plugins/|^proto/outboard$' || true)
   while read -r line; do fault "docs/architecture.md: its table names $line/, which does not exist"; done < <(comm -23 <(echo "$named") <(echo "$there"))
   while read -r line; do fault "docs/architecture.md: its table does not name $line/"; done < <(comm -13 <(echo "$named") <(echo "$there"))

@@ -13,6 +13,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "logging/stderr_log.h"
 #include "plugin_host/metrics/prometheus_metrics.h"
 
 namespace outboard::host_metrics {
@@ -55,6 +56,7 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
       field(24) < 0 ? -1 : field(24) * static_cast<double>(sysconf(_SC_PAGESIZE)),
       OpenFiles(),
       boot < 0 || field(22) < 0 ? -1 : boot + field(22) / ticks,
+      static_cast<double>(logging::DroppedLogLines()),
   };
   std::vector<prometheus::MetricFamily> families;
   for (size_t i = 0; i < std::size(values); ++i) {

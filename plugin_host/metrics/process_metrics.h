@@ -1,4 +1,4 @@
-// The kernel's figures of this process, read at each scrape.
+// Figures of this process, read at each scrape.
 #ifndef OUTBOARD_PLUGIN_HOST_METRICS_PROCESS_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_METRICS_PROCESS_METRICS_H_
 
@@ -8,7 +8,8 @@
 
 namespace outboard::host_metrics {
 
-// From /proc/self/stat, in the order of ProcessMetricSpecs from the second on.
+// From /proc/self/stat and of dropped log lines, in the order of ProcessMetricSpecs from the second
+// on.
 //
 // Threading: thread-safe.
 // Lifetime: any.

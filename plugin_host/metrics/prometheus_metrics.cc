@@ -196,7 +196,11 @@ const std::vector<sdk::MetricSpec>& ProcessMetricSpecs() {
       {"process_start_time_seconds",
        Type::kGauge,
        {},
-       "Start of the process, seconds since the Unix epoch."}};
+       "Start of the process, seconds since the Unix epoch."},
+      {"outboard_log_lines_dropped_total",
+       Type::kCounter,
+       {},
+       "Log lines dropped because stderr took none: its reader stopped, or its disk is full."}};
   return specs;
 }
 

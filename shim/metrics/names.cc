@@ -60,7 +60,8 @@ const std::vector<const MetricSpec*>& AllMetrics() {
                                                                &kProcessCpu,
                                                                &kProcessRss,
                                                                &kProcessFds,
-                                                               &kProcessStart};
+                                                               &kProcessStart,
+                                                               &kLogLinesDropped};
   return all;
 }
 

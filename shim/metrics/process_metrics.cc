@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "logging/stderr_log.h"
 #include "shim/metrics/names.h"
 
 namespace outboard::metrics {
@@ -91,6 +92,7 @@ std::vector<prometheus::MetricFamily> ProcessMetrics::Collect() const {
   for (const auto& [spec, value] : others) {
     if (value.has_value()) families.push_back(Family(*spec, *value));
   }
+  families.push_back(Family(kLogLinesDropped, static_cast<double>(logging::DroppedLogLines())));
   return families;
 }
 

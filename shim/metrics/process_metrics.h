@@ -1,4 +1,4 @@
-// The kernel's figures about this process, read when scraped.
+// Figures about this process, the kernel's and dropped log lines, read when scraped.
 #ifndef OUTBOARD_SHIM_METRICS_PROCESS_METRICS_H_
 #define OUTBOARD_SHIM_METRICS_PROCESS_METRICS_H_
 

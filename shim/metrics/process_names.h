@@ -21,6 +21,12 @@ inline constexpr MetricSpec kProcessStart{"process_start_time_seconds",
                                           {},
                                           {},
                                           "Start of the process, seconds since the Unix epoch."};
+inline constexpr MetricSpec kLogLinesDropped{
+    "outboard_log_lines_dropped_total",
+    MetricType::kCounter,
+    {},
+    {},
+    "Log lines dropped because stderr took none: its reader stopped, or its disk is full."};
 
 }  // namespace outboard::metrics
 
