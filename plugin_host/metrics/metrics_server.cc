@@ -1,13 +1,17 @@
 #include "plugin_host/metrics/metrics_server.h"
 
+#include <errno.h>
 #include <glog/logging.h>
 #include <httplib.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,13 +19,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace outboard::host_metrics {
 namespace {
 
-constexpr time_t kIoSeconds = 2;  // for a request, and for each write of the answer
+constexpr absl::Duration kPatience = absl::Seconds(2);  // for a request, and for the answer
+// The same while other clients wait. All are on this machine.
+constexpr absl::Duration kCrowdedPatience = absl::Milliseconds(50);
 constexpr size_t kMaxHeadBytes = size_t{64} << 10;
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
 
@@ -32,27 +37,67 @@ class OneByOne : public httplib::TaskQueue {
   void shutdown() override {}
 };
 
+// Waits for one client after the other, for as long as the next ones leave time for.
+class Turn {
+ public:
+  Turn(socket_t client, socket_t listening) : client_(client), listening_(listening) {}
+  // Waits until the client's socket is ready for `events`. False if its time is over.
+  bool Await(short events) const {
+    while (true) {
+      const absl::Duration spent = SteadyNow() - began_;
+      // First only for the client: a waiting connection would wake each poll.
+      const bool is_patient = spent < kCrowdedPatience;
+      const absl::Duration left = (is_patient ? kCrowdedPatience : kPatience) - spent;
+      if (left <= absl::ZeroDuration()) return false;
+      pollfd wanted[] = {{client_, events, 0}, {is_patient ? -1 : listening_, POLLIN, 0}};
+      const int ready = poll(wanted, 2, static_cast<int>(absl::ToInt64Milliseconds(left)) + 1);
+      if (ready < 0 && errno != EINTR) return false;
+      if (wanted[1].revents != 0) return false;
+      if (wanted[0].revents != 0) return true;
+    }
+  }
+
+ private:
+  // Setting the wall clock must not end or lengthen a turn.
+  static absl::Duration SteadyNow() {
+    return absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+  }
+  socket_t client_;
+  socket_t listening_;
+  absl::Duration began_ = SteadyNow();
+};
+
 // A request's line and headers as received, and the socket for the answer.
 class Exchange final : public httplib::Stream {
  public:
-  Exchange(socket_t socket, std::string request) : socket_(socket), request_(std::move(request)) {}
+  Exchange(socket_t socket, socket_t listening, std::string request)
+      : socket_(socket), listening_(listening), request_(std::move(request)) {}
   bool is_readable() const override { return read_ < request_.size(); }
-  bool is_writable() const override { return true; }
+  bool is_writable() const override { return AwaitReader(); }
   ssize_t read(char* data, size_t size) override {
     const size_t copied = request_.copy(data, size, read_);
     read_ += copied;
     return static_cast<ssize_t>(copied);
   }
-  // Waits as long as the socket's own limit.
   ssize_t write(const char* data, size_t size) override {
-    return send(socket_, data, size, MSG_NOSIGNAL);
+    while (true) {
+      const ssize_t sent = send(socket_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0 || (errno != EAGAIN && errno != EINTR) || !AwaitReader()) return sent;
+    }
   }
   void get_remote_ip_and_port(std::string&, int&) const override {}
   void get_local_ip_and_port(std::string&, int&) const override {}
   socket_t socket() const override { return socket_; }
 
  private:
+  bool AwaitReader() const {
+    if (!answer_.has_value()) answer_.emplace(socket_, listening_);
+    return answer_->Await(POLLOUT);
+  }
+
   const socket_t socket_;
+  const socket_t listening_;
+  mutable std::optional<Turn> answer_;  // since its first byte
   const std::string request_;
   size_t read_ = 0;
 };
@@ -62,10 +107,8 @@ class Exchange final : public httplib::Stream {
 class BoundedServer final : public httplib::Server {
  private:
   bool process_and_close_socket(socket_t socket) override {
-    const timeval wait = {kIoSeconds, 0};
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-    setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &wait, sizeof(wait));
-    Exchange exchange(socket, ReceiveHead(socket));
+    const socket_t listening = svr_sock_;
+    Exchange exchange(socket, listening, ReceiveHead(socket, listening));
     bool closed = false;
     const bool served =
         process_request(exchange, /*close_connection=*/true, closed, [](httplib::Request&) {});
@@ -75,12 +118,13 @@ class BoundedServer final : public httplib::Server {
   }
 
   // To the end of the headers, or what came until a limit; the library answers 400 to a part.
-  static std::string ReceiveHead(socket_t socket) {
+  static std::string ReceiveHead(socket_t socket, socket_t listening) {
     std::string head;
-    const absl::Time deadline = absl::Now() + absl::Seconds(kIoSeconds);
+    const Turn turn(socket, listening);
     std::array<char, 4096> piece;
-    while (head.size() < kMaxHeadBytes && absl::Now() < deadline) {
-      const ssize_t got = recv(socket, piece.data(), piece.size(), 0);
+    while (head.size() < kMaxHeadBytes && turn.Await(POLLIN)) {
+      const ssize_t got = recv(socket, piece.data(), piece.size(), MSG_DONTWAIT);
+      if (got < 0 && (errno == EAGAIN || errno == EINTR)) continue;
       if (got <= 0) break;
       head.append(piece.data(), static_cast<size_t>(got));
       if (absl::StrContains(head, "\r\n\r\n")) break;

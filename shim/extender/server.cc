@@ -160,7 +160,7 @@ struct Server::Impl {
   }
 
   ServerOptions options;
-  std::unique_ptr<httplib::Server> server;
+  std::unique_ptr<http::BoundedServer> server;
   absl::Mutex turns;
   SteadyCondition turn_ended;
   size_t requests ABSL_GUARDED_BY(turns) = 0;
@@ -184,8 +184,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   server.set_keep_alive_timeout(absl::ToInt64Seconds(wanted.idle_timeout));
   server.set_payload_max_length(wanted.max_body_bytes);
   impl->AddHandlers();
-  const absl::Status started =
-      impl->serving.Start(&server, wanted.host, wanted.port, {wanted.max_connections, 0});
+  const absl::Status started = impl->serving.Start(
+      &server, wanted.host, wanted.port, {wanted.max_connections, 0, impl->server->crowded()});
   if (!started.ok()) return started;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -45,6 +45,9 @@ void PeerOf(socket_t socket, std::string* ip, int* port) {
 // How long a stopping server waits for its current clients.
 constexpr absl::Duration kStopPatience = absl::Milliseconds(200);
 
+// How often a wait for a client checks whether others need its thread.
+constexpr absl::Duration kCrowdedPeriod = absl::Milliseconds(50);
+
 // What a refused client may still send until its connection is closed. Closing with unread bytes
 // could destroy the answer on its way.
 constexpr size_t kDiscarded = size_t{256} << 10;
@@ -53,16 +56,21 @@ constexpr size_t kDiscarded = size_t{256} << 10;
 struct Sockets {
   socket_t peer;
   const std::atomic<socket_t>& listening;
+  const std::atomic<bool>& crowded;  // other connections wait for a thread
+  absl::Duration crowded_limit;
+  // When the client got its turn: to send a request, to receive the answer, or to be idle.
+  absl::Time turn_began = SteadyNow();
 
   // Waits until the client's socket is ready for `events`. False at the deadline.
   bool Await(short events, absl::Time deadline) const {
     while (true) {
-      const absl::Duration left = deadline - SteadyNow();
-      if (left <= absl::ZeroDuration()) return false;
+      const absl::Time now = SteadyNow();
+      if (now >= deadline || (crowded && now >= turn_began + crowded_limit)) return false;
       pollfd wanted{peer, events, 0};
-      const int ready =
-          poll(&wanted, 1,
-               static_cast<int>(absl::ToInt64Milliseconds(std::min(left, kStopPatience))) + 1);
+      const int ready = poll(
+          &wanted, 1,
+          static_cast<int>(absl::ToInt64Milliseconds(std::min(deadline - now, kCrowdedPeriod))) +
+              1);
       if (ready > 0) return true;
       if ((ready < 0 && errno != EINTR) || listening == INVALID_SOCKET) return false;
     }
@@ -87,8 +95,8 @@ int Drive(SSL* connection, const Sockets& sockets, absl::Time deadline, Step ste
 class Connection final : public httplib::Stream {
  public:
   // `encrypted` may be null.
-  Connection(SSL* encrypted, const Sockets& sockets, const ConnectionLimits& limits)
-      : encrypted_(encrypted), sockets_(sockets), limits_(limits) {}
+  Connection(SSL* encrypted, Sockets* sockets, const ConnectionLimits& limits)
+      : encrypted_(encrypted), sockets_(*sockets), limits_(limits) {}
 
   void BeginRequest(absl::Time read_by) {
     read_by_ = read_by;
@@ -102,11 +110,14 @@ class Connection final : public httplib::Stream {
   // Whether the last answer refused its request.
   bool refused() const { return refused_; }
   // Waits for the first byte of the next request.
-  bool AwaitRequest(absl::Time deadline) const {
-    return begin_ < end_ || IsPending() || sockets_.Await(POLLIN, deadline);
+  bool AwaitNextRequest(absl::Time deadline) {
+    sockets_.turn_began = SteadyNow();
+    const bool comes = IsReadable(deadline);
+    sockets_.turn_began = SteadyNow();
+    return comes;
   }
 
-  bool is_readable() const override { return AwaitRequest(read_by_); }
+  bool is_readable() const override { return IsReadable(read_by_); }
   bool is_writable() const override { return sockets_.Await(POLLOUT, WriteBy()); }
 
   ssize_t read(char* data, size_t size) override {
@@ -173,6 +184,10 @@ class Connection final : public httplib::Stream {
     }
   }
 
+  bool IsReadable(absl::Time deadline) const {
+    return begin_ < end_ || IsPending() || sockets_.Await(POLLIN, deadline);
+  }
+
   bool IsPending() const { return encrypted_ != nullptr && SSL_pending(encrypted_) > 0; }
 
   bool CanRetry(short events, absl::Time deadline) const {
@@ -194,12 +209,15 @@ class Connection final : public httplib::Stream {
   }
 
   absl::Time WriteBy() const {
-    if (write_by_ == absl::InfiniteFuture()) write_by_ = SteadyNow() + limits_.answer;
+    if (write_by_ == absl::InfiniteFuture()) {
+      sockets_.turn_began = SteadyNow();
+      write_by_ = sockets_.turn_began + limits_.answer;
+    }
     return write_by_;
   }
 
   SSL* const encrypted_;
-  const Sockets& sockets_;
+  Sockets& sockets_;
   const ConnectionLimits& limits_;
   absl::Time read_by_ = absl::InfinitePast();
   mutable absl::Time write_by_ = absl::InfiniteFuture();  // until the answer starts
@@ -271,7 +289,7 @@ bool BoundedServer::process_and_close_socket(socket_t socket) {
 bool BoundedServer::Serve(socket_t socket) {
   absl::Time read_by = SteadyNow() + limits_.request;
   fcntl(socket, F_SETFL, fcntl(socket, F_GETFL) | O_NONBLOCK);
-  const Sockets sockets{socket, svr_sock_};
+  Sockets sockets{socket, svr_sock_, crowded_, limits_.crowded};
   const std::unique_ptr<SSL, void (*)(SSL*)> encrypted(
       context_ == nullptr ? nullptr : SSL_new(context_), SSL_free);
   if (context_ != nullptr && (encrypted == nullptr || SSL_set_fd(encrypted.get(), socket) != 1 ||
@@ -280,7 +298,7 @@ bool BoundedServer::Serve(socket_t socket) {
     ERR_clear_error();
     return false;
   }
-  Connection connection(encrypted.get(), sockets, limits_);
+  Connection connection(encrypted.get(), &sockets, limits_);
   const bool keeps = limits_.idle > absl::ZeroDuration();
   bool served = false;
   bool closed = false;
@@ -289,7 +307,7 @@ bool BoundedServer::Serve(socket_t socket) {
     served = process_request(connection, /*close_connection=*/!keeps, closed,
                              [&](httplib::Request& request) { request.ssl = encrypted.get(); });
     if (!keeps || !served || closed || connection.refused() ||
-        !connection.AwaitRequest(SteadyNow() + limits_.idle)) {
+        !connection.AwaitNextRequest(SteadyNow() + limits_.idle)) {
       break;
     }
     read_by = SteadyNow() + limits_.request;

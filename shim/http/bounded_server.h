@@ -5,6 +5,7 @@
 
 #include <httplib.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ struct ConnectionLimits {
   // later request. The library would let a client that sends a byte now and then occupy a thread.
   absl::Duration request = absl::Seconds(10);
   absl::Duration answer = absl::Seconds(30);
+  // Instead of these three, while other connections wait for a thread: a client that is slow, or
+  // keeps its connection without a request, gives its thread to the next one.
+  absl::Duration crowded = absl::Milliseconds(500);
   // How long a connection is kept for its next request. Zero: one request per connection.
   absl::Duration idle = absl::ZeroDuration();
   // Connections of one client address on threads; more are closed, so that one client leaves
@@ -44,6 +48,8 @@ class BoundedServer final : public httplib::Server {
   BoundedServer(std::unique_ptr<ServingCertificate> certificate, ConnectionLimits limits);
   ~BoundedServer() override;
   bool is_valid() const override { return certificate_ == nullptr || context_ != nullptr; }
+  // Set by the owner of the threads: whether a connection waits for one.
+  std::atomic<bool>* crowded() { return &crowded_; }
 
  private:
   bool process_and_close_socket(socket_t socket) override;
@@ -52,6 +58,7 @@ class BoundedServer final : public httplib::Server {
   const std::unique_ptr<ServingCertificate> certificate_;
   const ConnectionLimits limits_;
   SSL_CTX* context_ = nullptr;  // null: plain
+  std::atomic<bool> crowded_{false};
   absl::Mutex mutex_;
   std::map<std::string, int> peers_ ABSL_GUARDED_BY(mutex_);
 };

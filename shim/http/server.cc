@@ -23,8 +23,9 @@
 namespace outboard::http {
 namespace {
 
-constexpr size_t kThreads = 4;
-constexpr size_t kTlsThreads = 16;
+constexpr size_t kThreads = 16;
+// Clients on the same machine are quick.
+constexpr absl::Duration kPlainCrowded = absl::Milliseconds(250);
 constexpr size_t kMaxWaiting = 64;
 constexpr char kOldClearQuarantine[] = "/hosts/forgive";
 constexpr char kCommandHeader[] = "X-Outboard-Command";
@@ -177,8 +178,9 @@ struct Server::Impl {
   explicit Impl(ServerOptions given) : options(std::move(given)) {
     ConnectionLimits limits;
     if (options.certificate != nullptr) {
-      threads = kTlsThreads;
-      limits.per_peer = kTlsThreads / 2;
+      limits.per_peer = kThreads / 2;
+    } else {
+      limits.crowded = kPlainCrowded;
     }
     server = std::make_unique<BoundedServer>(std::move(options.certificate), limits);
   }
@@ -209,7 +211,7 @@ struct Server::Impl {
     if (request.path == "/healthz" || request.path == "/livez" || request.path == "/readyz")
       return kServe;
     Verdict verdict;
-    if (++in_guard <= static_cast<int>(threads / 2)) {
+    if (++in_guard <= static_cast<int>(kThreads / 2)) {
       verdict = options.guard(Describe(request));
     } else {
       verdict = {503, "too many requests wait for authorization"};
@@ -371,9 +373,8 @@ struct Server::Impl {
 
   ServerOptions options;
   std::set<std::string> commands;  // paths for POST
-  size_t threads = kThreads;
   std::atomic<int> in_guard{0};
-  std::unique_ptr<httplib::Server> server;
+  std::unique_ptr<BoundedServer> server;
   ServingThread serving;
 };
 
@@ -391,7 +392,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (!server.is_valid()) return absl::InternalError("TLS setup failed");
   server.set_payload_max_length(0);
   impl->AddHandlers();
-  status = impl->serving.Start(&server, host, port, {impl->threads, kMaxWaiting});
+  status =
+      impl->serving.Start(&server, host, port, {kThreads, kMaxWaiting, impl->server->crowded()});
   if (!status.ok()) return status;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -84,9 +84,9 @@ struct ServerOptions {
 // /hosts/clear-quarantine?host=NAME, with the header `X-Outboard-Command: 1`, which a page in a
 // browser cannot send.
 //
-// Limits: 4 threads (HTTPS: 16, at most 8 for one address), 64 waiting connections, requests of 8
-// KiB without a body, 5 s to read or write (HTTPS: 10 s for handshake and request, 30 s for the
-// answer).
+// Limits: 16 threads (HTTPS: at most 8 for one address), 64 waiting connections, requests of 8 KiB
+// without a body, 10 s for handshake and request, 30 s for the answer; while other connections wait
+// for a thread 0.25 s for each (HTTPS: 0.5 s).
 //
 // Threading: Start and Stop from one thread; callbacks run on server threads.
 // Lifetime: stops when destroyed; objects used by callbacks outlive it.

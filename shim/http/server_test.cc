@@ -221,6 +221,39 @@ TEST_F(ServerTest, ManyConnectionsAtOnce) {
   EXPECT_EQ(ok, 400);
 }
 
+// Clients that send their request byte by byte or do not read a large answer give their threads to
+// others; without that they would keep all of them for ten seconds and longer.
+TEST(Server, SlowClientsGiveWay) {
+  ServerOptions options;
+  options.address = "127.0.0.1:0";
+  options.metrics = [] { return std::string(size_t{16} << 20, 'm'); };
+  absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options));
+  ASSERT_TRUE(server.ok()) << server.status();
+  std::vector<int> slow;
+  const absl::Time begun = absl::Now();
+  for (int i = 0; i < 60; ++i) {
+    slow.push_back(Connect((*server)->port()));
+    const std::string request =
+        i % 2 == 0 ? "GET /healthz HTTP/1.1\r\nX: " : "GET /metrics HTTP/1.1\r\n\r\n";
+    send(slow.back(), request.data(), request.size(), MSG_NOSIGNAL);
+  }
+  EXPECT_THAT(Get((*server)->port(), "/healthz"), EndsWith("\r\n\r\nok"));
+  EXPECT_LT(absl::Now() - begun, absl::Seconds(7));
+  // Without others a client may take its time.
+  const int alone = Connect((*server)->port());
+  std::string answer;
+  for (const char byte : absl::string_view("GET /healthz HTTP/1.1\r\n\r\n")) {
+    send(alone, &byte, 1, MSG_NOSIGNAL);
+    absl::SleepFor(absl::Milliseconds(40));
+  }
+  char buffer[4096];
+  for (ssize_t n; (n = recv(alone, buffer, sizeof(buffer), 0)) > 0;)
+    answer.append(buffer, static_cast<size_t>(n));
+  EXPECT_THAT(answer, EndsWith("ok"));
+  close(alone);
+  for (const int fd : slow) close(fd);
+}
+
 TEST(Server, StopEndsRequestsUnderWay) {
   absl::Notification entered, leave;
   ServerOptions options;

@@ -19,14 +19,18 @@ namespace {
 
 class ConnectionPool : public httplib::TaskQueue {
  public:
-  explicit ConnectionPool(const ServingBounds& bounds) : max_waiting_(bounds.max_waiting) {
+  explicit ConnectionPool(const ServingBounds& bounds)
+      : max_waiting_(bounds.max_waiting), crowded_(bounds.crowded) {
     for (size_t i = 0; i < bounds.threads; ++i) threads_.emplace_back([this] { Work(); });
   }
 
   void enqueue(std::function<void()> job) override {
     std::unique_lock<std::mutex> lock(mutex_);
+    ++arriving_;
+    ReportCrowd();
     changed_.wait(
         lock, [this] { return jobs_.size() < max_waiting_ + threads_.size() - busy_ || ended_; });
+    --arriving_;
     jobs_.push_back(std::move(job));
     changed_.notify_all();
   }
@@ -49,20 +53,28 @@ class ConnectionPool : public httplib::TaskQueue {
       std::function<void()> job = std::move(jobs_.front());
       jobs_.pop_front();
       ++busy_;
+      ReportCrowd();
       lock.unlock();
       job();
       lock.lock();
       --busy_;
+      ReportCrowd();
       changed_.notify_all();
     }
   }
 
+  void ReportCrowd() {
+    if (crowded_ != nullptr) *crowded_ = jobs_.size() + arriving_ > threads_.size() - busy_;
+  }
+
   const size_t max_waiting_;
+  std::atomic<bool>* const crowded_;
   // Standard library types: the httplib base class needs none of absl.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
   size_t busy_ = 0;
+  size_t arriving_ = 0;  // 1 while the accepting thread waits for room
   bool ended_ = false;
   std::vector<std::thread> threads_;
 };

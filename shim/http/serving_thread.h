@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_HTTP_SERVING_THREAD_H_
 #define OUTBOARD_SHIM_HTTP_SERVING_THREAD_H_
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -20,6 +21,8 @@ struct ServingBounds {
   // Accepted connections that wait for a thread. At the limit accepting pauses and the kernel's
   // backlog fills: rejecting them would leak their sockets.
   size_t max_waiting = 64;
+  // If set: kept true while a connection waits for a thread.
+  std::atomic<bool>* crowded = nullptr;
 };
 
 // A listening server.
