@@ -83,11 +83,11 @@ func (a *authority) sign(template *x509.Certificate) (certificate, key []byte, e
 	return certificatePEM(der), key, err
 }
 
-// server signs a certificate for a server on this machine.
-func (a *authority) server() (certificate, key []byte, err error) {
+// server signs a certificate for a server on this machine, and on further addresses.
+func (a *authority) server(addresses ...net.IP) (certificate, key []byte, err error) {
 	template := certificateTemplate("kube-apiserver")
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
+	template.IPAddresses = append([]net.IP{net.IPv4(127, 0, 0, 1)}, addresses...)
 	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default.svc"}
 	return a.sign(template)
 }

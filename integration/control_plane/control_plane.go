@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -324,6 +325,34 @@ func (c *ControlPlane) LetSchedule(ctx context.Context, user string) error {
 func (c *ControlPlane) Kubeconfig(user string, groups ...string) (string, error) {
 	path := c.file("kubeconfig-" + strings.ReplaceAll(user, ":", "-"))
 	return path, c.authority.writeKubeconfig(path, slices.Concat(c.serving.pem, c.otherServing.pem), c.URL, c.tokens[user], user, groups...)
+}
+
+// kubeconfigThrough is Kubeconfig for a client that reaches the API server at another address; the name distinguishes
+// several ones of a user.
+func (c *ControlPlane) kubeconfigThrough(server, name, user string) (string, error) {
+	path := c.file("kubeconfig-" + strings.ReplaceAll(user, ":", "-") + "-through" + name)
+	return path, c.authority.writeKubeconfig(path, slices.Concat(c.serving.pem, c.otherServing.pem), server, c.tokens[user], user)
+}
+
+// Proxied returns what a proxy before the API server needs: a TLS configuration as a client that is this user, and a
+// certificate that clients of the API server accept at 127.0.0.1 and at further addresses.
+func (c *ControlPlane) Proxied(user string, addresses ...net.IP) (*tls.Config, tls.Certificate, error) {
+	certificate, key, err := c.authority.client(user)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	client, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(c.serving.certificate)
+	roots.AddCert(c.otherServing.certificate)
+	if certificate, key, err = c.serving.server(addresses...); err != nil {
+		return nil, tls.Certificate{}, err
+	}
+	server, err := tls.X509KeyPair(certificate, key)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{client}}, server, err
 }
 
 // ClientCertificate signs a certificate for a user that expires after `life`.

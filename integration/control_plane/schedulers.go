@@ -132,6 +132,10 @@ type OutboardOptions struct {
 	Name string
 	// User is the user of the shim's kubeconfig, by default OutboardUser; another one needs LetSchedule.
 	User string
+	// APIServer is the address at which the shim reaches the API server, such as a proxy's; empty: the API server's.
+	APIServer string
+	// ShimPrefix precedes the shim's program, for example `nsenter -n -t 123`.
+	ShimPrefix []string
 	// Shim is merged into the ShimConfiguration document (YAML), over hosts and servingAddress.
 	Shim string
 	// HostArgs and ShimArgs are further arguments of the two programs.
@@ -200,6 +204,9 @@ func (c *ControlPlane) StartOutboard(ctx context.Context, options OutboardOption
 		user = OutboardUser
 	}
 	kubeconfig, err := c.Kubeconfig(user)
+	if options.APIServer != "" {
+		kubeconfig, err = c.kubeconfigThrough(options.APIServer, options.Name, user)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -367,12 +374,12 @@ func (o *Outboard) StartShim() (err error) {
 	if err != nil {
 		return err
 	}
-	command := o.options.ShimCommand
-	if len(command) == 0 {
-		command = []string{filepath.Join(dir, "outboard-shim")}
+	program := o.options.ShimCommand
+	if len(program) == 0 {
+		program = []string{filepath.Join(dir, "outboard-shim")}
 	}
-	args := slices.Concat(command[1:], []string{"--config", o.config}, o.options.ShimArgs)
-	o.Shim, err = o.controlPlane.StartProcess("outboard-shim"+o.options.Name, command[0], args...)
+	command := slices.Concat(o.options.ShimPrefix, program, []string{"--config", o.config}, o.options.ShimArgs)
+	o.Shim, err = o.controlPlane.StartProcess("outboard-shim"+o.options.Name, command[0], command[1:]...)
 	return err
 }
 
