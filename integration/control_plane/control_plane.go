@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -39,8 +40,11 @@ type Options struct {
 	// Controllers, if not empty, are the only controllers of kube-controller-manager that run; admission plugins that
 	// need others are off.
 	Controllers []string
-	// KWOK plays the kubelet of every node.
-	KWOK bool
+	// KWOK plays the kubelet of every node, or of the nodes that KWOKNodes, a label selector, selects.
+	KWOK      bool
+	KWOKNodes string
+	// TokenUsers get a token instead of a client certificate, besides those of SpareCores.
+	TokenUsers []string
 	// SpareCores leaves the cores to schedulers, which elsewhere do not share them with etcd and the API server:
 	// these two run at a lower priority and collect garbage still less often. Clients use a token as in a cluster,
 	// because the API server verifies the signature of a client certificate for each request.
@@ -60,7 +64,8 @@ type Options struct {
 	Progress func(format string, args ...any)
 }
 
-// ControlPlane is a running control plane. Not safe for concurrent use, except for the client functions.
+// ControlPlane is a running control plane. Not safe for concurrent use, except for the client functions and the starts
+// of processes.
 type ControlPlane struct {
 	Dir             string // all files of the control plane
 	EtcdURL         string
@@ -73,8 +78,11 @@ type ControlPlane struct {
 	// Authorities of the API server's certificate: its issuer (at first the cluster's), and the other one.
 	serving, otherServing *authority
 	tokens                map[string]string // by user; other users have a certificate
+	mutex                 sync.Mutex        // guards processes
 	processes             []*Process        // in start order
-	servers               int               // the first of processes: etcd and what Options selects
+	apiServer             *Process
+	apiPort               int
+	servers               int // the first of processes: etcd and what Options selects
 }
 
 // startTimeout is the time for a program to become ready; long, because the machine may be busy.
@@ -127,7 +135,7 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	if err := c.authority.writeServerFiles(dir); err != nil {
 		return nil, err
 	}
-	if options.SpareCores {
+	if options.SpareCores || options.TokenUsers != nil {
 		if err := c.writeTokens(); err != nil {
 			return nil, err
 		}
@@ -138,11 +146,8 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	if err := c.startEtcd(fmt.Sprintf("http://127.0.0.1:%d", ports[1])); err != nil {
 		return nil, err
 	}
-	server, err := c.startAPIServer(ports[2])
-	if err != nil {
-		return nil, err
-	}
-	if err := server.WaitUntil(ctx, "not ready", c.apiReady); err != nil {
+	c.apiPort = ports[2]
+	if err := c.StartAPIServer(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.Apply(ctx, outboardAccess); err != nil {
@@ -188,6 +193,8 @@ func temporaryDirectory() (string, error) {
 func (c *ControlPlane) StartProcess(name, program string, args ...string) (*Process, error) {
 	p, err := StartProcess(c.Dir, name, program, args...)
 	if err == nil {
+		c.mutex.Lock()
+		defer c.mutex.Unlock()
 		c.processes = append(c.processes, p)
 	}
 	return p, err
@@ -211,6 +218,19 @@ func (c *ControlPlane) startEtcd(peerURL string) error {
 		"--initial-cluster=default="+peerURL,
 		"--unsafe-no-fsync", "--quota-backend-bytes=4294967296", "--log-level=warn")
 	return err
+}
+
+// APIServer returns the API server's process.
+func (c *ControlPlane) APIServer() *Process { return c.apiServer }
+
+// StartAPIServer starts the API server, again if it has ended, and returns when it is ready.
+func (c *ControlPlane) StartAPIServer(ctx context.Context) (err error) {
+	if c.apiServer, err = c.startAPIServer(c.apiPort); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	return c.apiServer.WaitUntil(ctx, "not ready", c.apiReady)
 }
 
 func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
@@ -306,7 +326,8 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	p, err := c.StartProcess("kwok", c.tools.KWOK,
-		"--kubeconfig="+kubeconfig, "--manage-all-nodes=true", "--server-address="+address,
+		"--kubeconfig="+kubeconfig, "--manage-all-nodes="+strconv.FormatBool(c.options.KWOKNodes == ""),
+		"--manage-nodes-with-label-selector="+c.options.KWOKNodes, "--server-address="+address,
 		"--config=/dev/null") // Ignores the configuration of this machine's user.
 	if err != nil {
 		return err
@@ -365,8 +386,12 @@ func (c *ControlPlane) ClientCertificate(user string, life time.Duration, groups
 
 // writeTokens creates tokens for the users with the most requests.
 func (c *ControlPlane) writeTokens() error {
-	c.tokens = map[string]string{"admin": rand.Text(), OutboardUser: rand.Text()}
-	lines := fmt.Sprintf("%s,admin,admin,system:masters\n%s,%s,outboard\n", c.tokens["admin"], c.tokens[OutboardUser], OutboardUser)
+	c.tokens = map[string]string{"admin": rand.Text()}
+	lines := fmt.Sprintf("%s,admin,admin,system:masters\n", c.tokens["admin"])
+	for _, user := range append([]string{OutboardUser}, c.options.TokenUsers...) {
+		c.tokens[user] = rand.Text()
+		lines += fmt.Sprintf("%s,%s,%s\n", c.tokens[user], user, user)
+	}
 	return os.WriteFile(c.file("tokens.csv"), []byte(lines), 0o600)
 }
 
@@ -459,12 +484,7 @@ func (c *ControlPlane) ProcessCPU() (map[string]time.Duration, error) {
 
 // StopAPIServer kills the API server for the rest of the test.
 func (c *ControlPlane) StopAPIServer() {
-	for _, p := range c.processes {
-		if p.Name == "kube-apiserver" {
-			p.Kill()
-			<-p.Exited()
-		}
-	}
+	c.apiServer.Kill()
 }
 
 // Stop ends all processes and removes the directory. A second call does nothing.

@@ -312,7 +312,7 @@ func (o *Outboard) StartHost() (err error) {
 }
 
 // SocketDirectory is where hosts create their sockets, if the options say so.
-func (o *Outboard) SocketDirectory() string { return o.controlPlane.file("hosts") }
+func (o *Outboard) SocketDirectory() string { return o.controlPlane.file("hosts" + o.options.Name) }
 
 // SetHostProgram sets the program of later calls of StartHost and its further arguments; empty: the one of ./dev
 // build.

@@ -1,5 +1,3 @@
-// Package faults kills processes during their work and checks afterwards that nothing was lost or done twice. See
-// README.md.
 package faults
 
 import (

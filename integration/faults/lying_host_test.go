@@ -23,7 +23,7 @@ func TestALyingHostTakesNoVolume(t *testing.T) {
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
 	}
-	faulty := buildFaultyHost(t)
+	faulty := BuildFaultyHost(t)
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"testing"
@@ -23,7 +22,7 @@ func TestABadSuccessor(t *testing.T) {
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no host")
 	}
-	faulty := buildFaultyHost(t)
+	faulty := BuildFaultyHost(t)
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
 		t.Fatal(err)
@@ -114,16 +113,6 @@ func TestABadSuccessor(t *testing.T) {
 	if report.Unbound+report.BoundTwice+report.Overcommitted+report.UnknownNode > 0 {
 		t.Error("faults")
 	}
-}
-
-// buildFaultyHost returns the path of cmd/faulty_host's program.
-func buildFaultyHost(t *testing.T) string {
-	t.Helper()
-	program := filepath.Join(t.TempDir(), "faulty_host")
-	if out, err := exec.Command("go", "build", "-o", program, "./cmd/faulty_host").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return program
 }
 
 // residentMiB returns the most memory that the shim ever had.

@@ -75,30 +75,39 @@ func (r *Report) fault(counter *int, format string, args ...any) {
 // Check reads etcd's whole history and the API's present state. The history must not be compacted, and nothing may
 // write pods or nodes meanwhile.
 func Check(ctx context.Context, etcdURL string, client kubernetes.Interface) (*Report, error) {
-	report := &Report{}
-	replay := newReplay(report)
-	if err := replay.run(ctx, etcdURL); err != nil {
+	replay := NewReplay()
+	if err := history.Replay(ctx, etcdURL, NodePrefix, PodPrefix, endMark, replay.Apply); err != nil {
 		return nil, fmt.Errorf("etcd's history: %w", err)
 	}
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-	if err != nil {
+	if err := replay.ComparePods(ctx, client); err != nil {
 		return nil, err
 	}
+	report := replay.Report()
+	return report, checkEvents(ctx, client, replay, report)
+}
+
+// ComparePods compares the pods with those of the API: nothing may write pods meanwhile.
+func (r *Replay) ComparePods(ctx context.Context, client kubernetes.Interface) error {
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	report := r.report
 	report.PodsNow = len(pods.Items)
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if pod.Spec.NodeName == "" {
 			report.fault(&report.Unbound, "%s/%s is not bound", pod.Namespace, pod.Name)
 		}
-		if seen := replay.pods[pod.UID]; seen == nil || seen.node != pod.Spec.NodeName {
+		if seen := r.pods[pod.UID]; seen == nil || seen.node != pod.Spec.NodeName {
 			report.fault(&report.HistoryDiffers, "%s/%s: on %q now, but not in the history", pod.Namespace, pod.Name,
 				pod.Spec.NodeName)
 		}
 	}
-	return report, checkEvents(ctx, client, replay, report)
+	return nil
 }
 
-func checkEvents(ctx context.Context, client kubernetes.Interface, replay *replay, report *Report) error {
+func checkEvents(ctx context.Context, client kubernetes.Interface, replay *Replay, report *Report) error {
 	scheduled := map[types.UID]int{}
 	options := metav1.ListOptions{Limit: 2000}
 	for {
@@ -144,12 +153,26 @@ func checkText(event *eventsv1.Event, pod *podHistory, report *Report) {
 	}
 }
 
-// replay is the state of pods and nodes at one revision, and the history up to it.
-type replay struct {
+// Replay is the state of pods and nodes at one revision, and the history up to it. Check replays a whole history; a
+// caller that follows a history while it grows calls Apply itself. Not safe for concurrent use.
+type Replay struct {
+	// OnBind, if set, is called for each bind, after its check.
+	OnBind func(Bind)
+	// ForgetDeleted drops what is known of a pod when it is deleted, so that the memory of a long history is bounded. A
+	// deleted pod cannot be bound again.
+	ForgetDeleted bool
+
 	report *Report
 	pods   map[types.UID]*podHistory
 	byKey  map[string]types.UID // etcd key → the UID it holds now
 	nodes  map[string]*nodeState
+}
+
+// Bind is a bind in etcd's history. Pod is valid until OnBind returns.
+type Bind struct {
+	Pod         *corev1.Pod
+	Revision    int64
+	UnknownNode bool // its node did not exist
 }
 
 type podHistory struct {
@@ -169,38 +192,35 @@ type nodeState struct {
 	pods        int
 }
 
-func newReplay(report *Report) *replay {
-	return &replay{report: report, pods: map[types.UID]*podHistory{}, byKey: map[string]types.UID{},
+// NewReplay returns the state before the first revision.
+func NewReplay() *Replay {
+	return &Replay{report: &Report{}, pods: map[types.UID]*podHistory{}, byKey: map[string]types.UID{},
 		nodes: map[string]*nodeState{}}
 }
 
+// The keys of pods and nodes in etcd begin with these.
 const (
-	podPrefix  = "/registry/pods/"
-	nodePrefix = "/registry/minions/"
+	PodPrefix  = "/registry/pods/"
+	NodePrefix = "/registry/minions/"
 	// endMark lies between the two prefixes, so one ordered watch sees nodes, the mark and pods.
 	endMark = "/registry/outboard-checker"
 )
 
-func (r *replay) run(ctx context.Context, etcdURL string) error {
-	if err := history.Replay(ctx, etcdURL, nodePrefix, podPrefix, endMark, r.apply); err != nil {
-		return err
-	}
-	r.finish()
-	return nil
-}
-
-func (r *replay) finish() {
-	r.report.PodsEver = len(r.pods)
+// Report returns the findings up to now, without those that only the API shows: pods without a node, events.
+func (r *Replay) Report() *Report {
+	r.report.Nodes = 0
 	for _, node := range r.nodes {
 		if node.exists {
 			r.report.Nodes++
 		}
 	}
+	return r.report
 }
 
-func (r *replay) apply(event *clientv3.Event) error {
+// Apply applies the next event of etcd's history. Events of other keys than pods and nodes have no effect.
+func (r *Replay) Apply(event *clientv3.Event) error {
 	key := string(event.Kv.Key)
-	isPod, isNode := strings.HasPrefix(key, podPrefix), strings.HasPrefix(key, nodePrefix)
+	isPod, isNode := strings.HasPrefix(key, PodPrefix), strings.HasPrefix(key, NodePrefix)
 	if !isPod && !isNode {
 		return nil
 	}
@@ -208,7 +228,7 @@ func (r *replay) apply(event *clientv3.Event) error {
 		if isPod {
 			r.podGone(key)
 		} else {
-			r.node(strings.TrimPrefix(key, nodePrefix)).exists = false
+			r.node(strings.TrimPrefix(key, NodePrefix)).exists = false
 		}
 		return nil
 	}
@@ -226,7 +246,7 @@ func (r *replay) apply(event *clientv3.Event) error {
 	return nil
 }
 
-func (r *replay) node(name string) *nodeState {
+func (r *Replay) node(name string) *nodeState {
 	node := r.nodes[name]
 	if node == nil {
 		node = &nodeState{used: map[corev1.ResourceName]int64{}}
@@ -235,18 +255,22 @@ func (r *replay) node(name string) *nodeState {
 	return node
 }
 
-func (r *replay) podGone(key string) {
+func (r *Replay) podGone(key string) {
 	if pod := r.pods[r.byKey[key]]; pod != nil {
 		r.release(pod)
+		if r.ForgetDeleted {
+			delete(r.pods, r.byKey[key])
+		}
 	}
 	delete(r.byKey, key)
 }
 
-func (r *replay) podIs(key string, object *corev1.Pod, revision int64) {
+func (r *Replay) podIs(key string, object *corev1.Pod, revision int64) {
 	pod := r.pods[object.UID]
 	if pod == nil {
 		pod = &podHistory{key: object.Namespace + "/" + object.Name, scheduler: object.Spec.SchedulerName, node: object.Spec.NodeName}
 		r.pods[object.UID] = pod
+		r.report.PodsEver++
 		r.byKey[key] = object.UID
 		if pod.node != "" { // Created on a node: not a scheduler's decision.
 			pod.request = resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})
@@ -263,14 +287,18 @@ func (r *replay) podIs(key string, object *corev1.Pod, revision int64) {
 		pod.node = object.Spec.NodeName
 		pod.request = resourcehelper.PodRequests(object, resourcehelper.PodResourcesOptions{})
 		r.occupy(pod)
+		unknown := r.report.UnknownNode
 		r.checkRoom(pod, revision)
+		if r.OnBind != nil {
+			r.OnBind(Bind{Pod: object, Revision: revision, UnknownNode: r.report.UnknownNode > unknown})
+		}
 	}
 	if object.Status.Phase == corev1.PodSucceeded || object.Status.Phase == corev1.PodFailed {
 		r.release(pod)
 	}
 }
 
-func (r *replay) occupy(pod *podHistory) {
+func (r *Replay) occupy(pod *podHistory) {
 	node := r.node(pod.node)
 	pod.holds = true
 	node.pods++
@@ -280,7 +308,7 @@ func (r *replay) occupy(pod *podHistory) {
 	}
 }
 
-func (r *replay) release(pod *podHistory) {
+func (r *Replay) release(pod *podHistory) {
 	if !pod.holds {
 		return
 	}
@@ -292,7 +320,7 @@ func (r *replay) release(pod *podHistory) {
 	}
 }
 
-func (r *replay) checkRoom(pod *podHistory, revision int64) {
+func (r *Replay) checkRoom(pod *podHistory, revision int64) {
 	node := r.node(pod.node)
 	if !node.exists {
 		r.report.fault(&r.report.UnknownNode, "%s was bound to %s, which did not exist at revision %d", pod.key, pod.node,
@@ -316,7 +344,7 @@ func (r *replay) checkRoom(pod *podHistory, revision int64) {
 }
 
 // others returns the other pods that count on a pod's node.
-func (r *replay) others(pod *podHistory) (keys []string) {
+func (r *Replay) others(pod *podHistory) (keys []string) {
 	for _, other := range r.pods {
 		if other.holds && other.node == pod.node && other != pod {
 			keys = append(keys, other.key)

@@ -3,6 +3,7 @@ package history
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -24,15 +25,42 @@ func Replay(ctx context.Context, etcdURL, first, last, endMark string, apply fun
 	if err != nil {
 		return err
 	}
+	err = follow(ctx, client, first, last, func(event *clientv3.Event) error {
+		if string(event.Kv.Key) == endMark && event.Kv.ModRevision >= mark.Header.Revision {
+			return errEnd
+		}
+		return apply(event)
+	})
+	if errors.Is(err, errEnd) {
+		return nil
+	}
+	return err
+}
+
+var errEnd = errors.New("the end mark has been read")
+
+// Follow calls apply for each event from the prefix `first` to the prefix `last`, from revision 1 on and then as they
+// happen, until the context ends, which is no error. Whoever compacts etcd must leave what has not been applied.
+// Errors: as Replay.
+func Follow(ctx context.Context, etcdURL, first, last string, apply func(*clientv3.Event) error) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if err := follow(ctx, client, first, last, apply); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+func follow(ctx context.Context, client *clientv3.Client, first, last string, apply func(*clientv3.Event) error) error {
 	watch := client.Watch(ctx, first, clientv3.WithRange(clientv3.GetPrefixRangeEnd(last)), clientv3.WithRev(1))
 	for response := range watch {
 		if err := response.Err(); err != nil {
 			return err
 		}
 		for _, event := range response.Events {
-			if string(event.Kv.Key) == endMark && event.Kv.ModRevision >= mark.Header.Revision {
-				return nil
-			}
 			if err := apply(event); err != nil {
 				return err
 			}

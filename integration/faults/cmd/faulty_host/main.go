@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -28,6 +29,7 @@ var (
 	listen  = flag.String("listen", "", "unix:PATH")
 	program = flag.String("host", "outboard-host", "the real host's program")
 	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), or lying-reserve")
+	digest  = flag.String("digest", "", "the digest of its build; empty: the name of the fault. A quarantined digest is not tried again")
 	lie     = flag.String("lie", "", "with lying-reserve: a file with the ReserveResponse that replaces each answer that has effects, while it exists")
 )
 
@@ -52,7 +54,7 @@ func main() {
 }
 
 func run() error {
-	path, isUnix := strings.CutPrefix(strings.ReplaceAll(*listen, "{instance}", *fault), "unix:")
+	path, isUnix := strings.CutPrefix(strings.ReplaceAll(*listen, "{instance}", cmp.Or(*digest, *fault)), "unix:")
 	if !isUnix {
 		return errors.New("--listen: want unix:PATH")
 	}
@@ -165,7 +167,7 @@ func spoil(method string, message frame) (frame, error) {
 	case strings.HasSuffix(method, "/GetHostInfo"):
 		// A different build.
 		message = protowire.AppendTag(message, buildDigest, protowire.BytesType)
-		return protowire.AppendString(message, *fault), nil
+		return protowire.AppendString(message, cmp.Or(*digest, *fault)), nil
 	case *fault == "lying-reserve" && strings.HasSuffix(method, "/Reserve") && len(message) > 0:
 		if text, err := os.ReadFile(*lie); err == nil {
 			return text, nil

@@ -1,0 +1,180 @@
+// Package soak binds very many pods while processes, requests and objects fail at random, and checks each bind in
+// etcd's history. See README.md.
+package soak
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Result is the result of a piece: of one control plane from its start to its end.
+type Result struct {
+	Name     string  `json:"name"`
+	Commit   string  `json:"commit"`
+	Seed     uint64  `json:"seed"`
+	Seconds  float64 `json:"seconds"` // with pods: without the start of the control plane
+	Load     string  `json:"load"`    // the machine's load averages at the end
+	Binds    int     `json:"binds"`   // by the two replicas
+	Others   int     `json:"others"`  // binds of the same pods by another client
+	Leaders  int     `json:"leaders"` // changes of the lease's holder
+	Examples []string
+
+	// Faults counts what was done, by kind.
+	Faults map[string]int `json:"faults"`
+
+	Lost          int `json:"lost"`          // pods that exist at the end without a node
+	Twice         int `json:"twice"`         // pods whose node was set more than once, or changed
+	Overcommitted int `json:"overcommitted"` // binds after which a node held more than it has
+	Unfenced      int `json:"unfenced"`      // binds by a replica that did not hold the lease at that revision
+	Differs       int `json:"differs"`       // pods that differ between the API and etcd's history at the end
+
+	// Explained, and therefore no faults.
+	AfterTheft int `json:"afterTheft"` // binds by a leader whose lease somebody deleted or overwrote a moment before
+	GoneNode   int `json:"goneNode"`   // binds to a node that had been deleted a moment before
+
+	Waits  Histogram `json:"waits"` // milliseconds from a pod's creation to its bind, in etcd
+	Memory []Memory  `json:"memory"`
+	Short  bool      `json:"short"` // too short for a judgement of memory
+}
+
+// Memory is the memory of a process that lived through the steady part of a piece.
+type Memory struct {
+	Process     string  `json:"process"`
+	Binds       int     `json:"binds"` // in the steady part
+	First, Last float64 // MiB resident, mean of the first and of the last tenth of these binds
+}
+
+// MaxGrowth is the limit for Memory.Last, compared with First.
+const MaxGrowth = 1.1
+
+// TotalFaults returns their number.
+func (r *Result) TotalFaults() (total int) {
+	for _, n := range r.Faults {
+		total += n
+	}
+	return total
+}
+
+// Failures names what must not be.
+func (r *Result) Failures() (failures []string) {
+	for _, failure := range []struct {
+		what string
+		n    int
+	}{
+		{"pods lost", r.Lost}, {"pods bound twice", r.Twice}, {"binds that overcommit a node", r.Overcommitted},
+		{"unfenced binds", r.Unfenced}, {"pods that differ between the API and the history", r.Differs},
+	} {
+		if failure.n > 0 {
+			failures = append(failures, fmt.Sprintf("%d %s", failure.n, failure.what))
+		}
+	}
+	if !r.Short {
+		if len(r.Memory) == 0 {
+			failures = append(failures, "no process lived long enough to judge its memory")
+		}
+		for _, m := range r.Memory {
+			if m.Last > MaxGrowth*m.First {
+				failures = append(failures, fmt.Sprintf("%s grew from %.1f to %.1f MiB", m.Process, m.First, m.Last))
+			}
+		}
+	}
+	return failures
+}
+
+// Write writes the result to a file.
+func (r *Result) Write(path string) error {
+	data, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(data, '\n'), 0o644)
+}
+
+// Read reads what Write wrote.
+func Read(path string) (*Result, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Result{}
+	return r, json.Unmarshal(data, r)
+}
+
+// Header and Row are of a Markdown table with a row for each piece.
+const Header = "| piece | seed | binds | binds/s | leaders | faults | lost | twice | overcommitted | unfenced | after a theft | " +
+	"wait p50 / p99 / max, ms | RSS last / first |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|\n"
+
+// Row is the piece's row.
+func (r *Result) Row() string {
+	memory := []string{}
+	for _, m := range r.Memory {
+		memory = append(memory, fmt.Sprintf("%s %.1f / %.1f = %.2f", m.Process, m.Last, m.First, m.Last/m.First))
+	}
+	return fmt.Sprintf("| %s | %d | %d | %.0f | %d | %d | %d | %d | %d | %d | %d | %.0f / %.0f / %.0f | %s |\n", r.Name, r.Seed, r.Binds,
+		float64(r.Binds)/max(r.Seconds, 1), r.Leaders, r.TotalFaults(), r.Lost, r.Twice, r.Overcommitted, r.Unfenced, r.AfterTheft,
+		r.Waits.Quantile(0.5), r.Waits.Quantile(0.99), r.Waits.Quantile(1), strings.Join(memory, "; "))
+}
+
+// Add adds a further piece.
+func (r *Result) Add(other *Result) {
+	r.Seconds += other.Seconds
+	r.Binds += other.Binds
+	r.Others += other.Others
+	r.Leaders += other.Leaders
+	r.Lost += other.Lost
+	r.Twice += other.Twice
+	r.Overcommitted += other.Overcommitted
+	r.Unfenced += other.Unfenced
+	r.Differs += other.Differs
+	r.AfterTheft += other.AfterTheft
+	r.GoneNode += other.GoneNode
+	if r.Faults == nil {
+		r.Faults, r.Waits = map[string]int{}, Histogram{}
+	}
+	for kind, n := range other.Faults {
+		r.Faults[kind] += n
+	}
+	for bucket, n := range other.Waits {
+		r.Waits[bucket] += n
+	}
+}
+
+// FaultTable returns the faults by kind, as a Markdown table.
+func (r *Result) FaultTable() string {
+	var text strings.Builder
+	text.WriteString("| fault | times |\n|---|---:|\n")
+	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
+		fmt.Fprintf(&text, "| %s | %d |\n", kind, r.Faults[kind])
+	}
+	return text.String()
+}
+
+// Histogram counts values by the power of `step` below them, so that several can be added.
+type Histogram map[int]int
+
+const step = 1.05
+
+// Add counts a value of at least 0.01.
+func (h Histogram) Add(value float64) {
+	h[int(math.Floor(math.Log(max(value, 0.01))/math.Log(step)))]++
+}
+
+// Quantile returns the upper limit of the quantile's bucket; 0 if empty.
+func (h Histogram) Quantile(q float64) float64 {
+	total := 0
+	for _, n := range h {
+		total += n
+	}
+	rank, seen := int(math.Ceil(q*float64(total))), 0
+	for _, bucket := range slices.Sorted(maps.Keys(h)) {
+		if seen += h[bucket]; seen >= rank && seen > 0 {
+			return math.Pow(step, float64(bucket+1))
+		}
+	}
+	return 0
+}
