@@ -255,7 +255,7 @@ func takeLease(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 		return err == nil
 	}
-	if !write("somebody-else") {
+	if !write("another-client") {
 		return false
 	}
 	if random.IntN(2) == 0 {

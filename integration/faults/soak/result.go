@@ -34,7 +34,7 @@ type Result struct {
 	Differs       int `json:"differs"`       // pods that differ between the API and etcd's history at the end
 
 	// Explained, and therefore no faults.
-	AfterTheft int `json:"afterTheft"` // binds by a leader whose lease somebody deleted or overwrote a moment before
+	AfterTheft int `json:"afterTheft"` // binds by a leader whose lease another client deleted or overwrote a moment before
 	GoneNode   int `json:"goneNode"`   // binds to a node that had been deleted a moment before
 
 	Waits  Histogram `json:"waits"` // milliseconds from a pod's creation to its bind, in etcd
