@@ -259,7 +259,10 @@ void CurlApiClient::StartOne(PendingPtr pending, absl::Time now) {
       ApiRequest& sent = sending->pending->request;
       if (sent.before_send) sending->refused = sent.before_send();
       if (!sending->refused.ok()) return CURL_PREREQFUNC_ABORT;
-      if (sent.ends_by) sending->ends_by = sent.ends_by();
+      if (sent.ends_by) {
+        sending->ends_by = sent.ends_by();
+        sending->client->next_end_ = std::min(sending->client->next_end_, sending->ends_by);
+      }
       ++sending->allowed;
       return CURL_PREREQFUNC_OK;
     };
@@ -380,11 +383,14 @@ bool CurlApiClient::RetryError(PendingPtr& pending, CURLcode code, absl::Time no
 
 bool CurlApiClient::ResetExpired() {
   const absl::Time now = SteadyNow();
+  if (now < next_end_) return false;
   bool any = false;
+  next_end_ = absl::InfiniteFuture();
   for (const auto& transfer : in_flight_) {
     // The lease may have been renewed meanwhile.
     if (transfer->ends_by <= now) transfer->ends_by = transfer->pending->request.ends_by();
     any = any || transfer->ends_by <= now;
+    next_end_ = std::min(next_end_, transfer->ends_by);
   }
   if (any) GiveUpConnection();
   return any;
@@ -451,7 +457,7 @@ void CurlApiClient::Wait() {
     until = std::min(until, now + kCredentialPause);
   if (has_place && !limited_.empty() && !waiting_for_credentials_)
     until = std::min(until, bucket_.NextToken(now));
-  for (const auto& transfer : in_flight_) until = std::min(until, transfer->ends_by);
+  until = std::min(until, next_end_);
   if (until <= now) return;
   const int64_t wait_ms = absl::ToInt64Milliseconds(std::min(until - now, absl::Minutes(5))) + 1;
   curl_waitfd wake = {};

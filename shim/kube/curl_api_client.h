@@ -128,6 +128,8 @@ class CurlApiClient : public ApiClient {
   bool waiting_for_credentials_ = false;  // all of limited_ and unlimited_
   std::vector<std::unique_ptr<Transfer>> in_flight_;
   std::vector<std::unique_ptr<Transfer>> idle_;
+  // Not after the first `ends_by` of those in flight. A request that has ended may still count.
+  absl::Time next_end_ = absl::InfiniteFuture();
   absl::Time last_received_ = absl::InfinitePast();
 
   std::thread thread_;
