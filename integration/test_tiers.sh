@@ -256,7 +256,7 @@ tier_faults() {
   build_fail_points
   claims_host faults
   step faults "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
-  go_tests faults "faults, for long" -p 1 -parallel 2 -timeout 10h ./faults -args -points.each=50 -claims.kills=30 -failover.handovers=50 \
+  go_tests faults "faults, for long" -p 1 -parallel 2 -timeout 10h ./faults -args -points.each=50 -points.stops=12 -claims.kills=30 -failover.handovers=50 \
     -failover.kills=50 -failover.stops=40 -failover.hangs=5 -two-schedulers.rounds=4
 }
 

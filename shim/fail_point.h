@@ -3,6 +3,7 @@
 // Only builds with the CMake option OUTBOARD_FAIL_POINTS have them; in all others the macros are
 // empty. One point acts, the one of the environment variable OUTBOARD_FAIL_POINT:
 //   NAME:COUNT:abort       SIGKILL at the COUNT-th passing
+//   NAME:COUNT:stop        SIGSTOP at the COUNT-th passing
 //   NAME:COUNT:pause:FILE  creates FILE at the COUNT-th passing, and goes on when FILE is removed
 #ifndef OUTBOARD_SHIM_FAIL_POINT_H_
 #define OUTBOARD_SHIM_FAIL_POINT_H_
@@ -36,7 +37,10 @@ class FailPoint {
 
   void Pass(const char* name) {
     if (name != name_ || ++passings_ != count_) return;
-    if (file_.empty()) kill(getpid(), SIGKILL);
+    if (file_.empty()) {
+      kill(getpid(), signal_);
+      return;
+    }
     close(open(file_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
     while (access(file_.c_str(), F_OK) == 0) usleep(1000);
   }
@@ -46,19 +50,23 @@ class FailPoint {
     const char* const text = getenv("OUTBOARD_FAIL_POINT");
     if (text == nullptr) return;
     const std::vector<std::string> parts = absl::StrSplit(text, absl::MaxSplits(':', 3));
-    const bool is_abort = parts.size() == 3 && parts[2] == "abort";
+    const bool is_signal = parts.size() == 3 && (parts[2] == "abort" || parts[2] == "stop");
     const bool is_pause = parts.size() == 4 && parts[2] == "pause" && !parts[3].empty();
-    if (!(is_abort || is_pause) || !absl::SimpleAtoi(parts[1], &count_) || count_ <= 0) {
-      fprintf(stderr, "OUTBOARD_FAIL_POINT must be NAME:COUNT:abort or NAME:COUNT:pause:FILE\n");
+    if (!(is_signal || is_pause) || !absl::SimpleAtoi(parts[1], &count_) || count_ <= 0) {
+      fprintf(stderr,
+              "OUTBOARD_FAIL_POINT must be NAME:COUNT:abort, NAME:COUNT:stop or "
+              "NAME:COUNT:pause:FILE\n");
       _exit(2);
     }
     name_ = parts[0];
     if (is_pause) file_ = parts[3];
+    signal_ = parts[2] == "stop" ? SIGSTOP : SIGKILL;
   }
 
   std::string name_;
   int64_t count_ = 0;
   std::string file_;
+  int signal_ = SIGKILL;
   std::atomic<int64_t> passings_ = 0;
 };
 

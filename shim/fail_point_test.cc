@@ -36,6 +36,17 @@ TEST(FailPointTest, KillsAtThePassingThatIsWanted) {
   }
 }
 
+TEST(FailPointTest, StopsTheProcess) {
+  const pid_t stopped = fork();
+  if (stopped == 0) PassTwice("first:2:stop");
+  int status = 0;
+  waitpid(stopped, &status, WUNTRACED);
+  EXPECT_TRUE(WIFSTOPPED(status));
+  kill(stopped, SIGCONT);
+  waitpid(stopped, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+}
+
 TEST(FailPointTest, PausesUntilTheFileIsRemoved) {
   const std::string file = absl::StrCat(testing::TempDir(), "/fail_point_", getpid());
   // The process goes on only because this one finds the file and removes it.

@@ -76,6 +76,8 @@ var failPoints = []failPoint{
 	{name: "pre_bind_answered", most: 2},
 	{name: "bind_decided", most: 40},
 	{name: "before_bind_request", most: 40},
+	{name: "before_fence_check", most: 40},
+	{name: "write_allowed", most: 40},
 	{name: "bind_written", most: 40},
 	{name: "bind_answered", most: 40},
 	{name: "before_scheduled_event", most: 40},
@@ -124,7 +126,8 @@ func TestPointsAreKnown(t *testing.T) {
 	inSources := map[string]bool{}
 	point := regexp.MustCompile(`OUTBOARD_FAIL_POINT\((\w+)\);|OUTBOARD_FAIL_POINT_IF\((?s:.*?),\s*(\w+)\);`)
 	err = filepath.WalkDir(filepath.Join(root, "shim"), func(path string, _ fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, ".cc") || strings.HasSuffix(path, "_test.cc") {
+		isSource := strings.HasSuffix(path, ".cc") || strings.HasSuffix(path, ".h")
+		if err != nil || !isSource || strings.HasSuffix(path, "_test.cc") || filepath.Base(path) == "fail_point.h" {
 			return err
 		}
 		text, err := os.ReadFile(path)

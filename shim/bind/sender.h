@@ -12,6 +12,7 @@
 #include "absl/time/time.h"
 #include "shim/bind/executor.h"
 #include "shim/bind/fence.h"
+#include "shim/fail_point.h"
 #include "shim/kube/api_client.h"
 
 namespace outboard::bind {
@@ -34,8 +35,11 @@ class Sender {
              void (Owner::*handler)(const Operation&, const Answer&, absl::Time),
              const Operation& operation) {
     request.before_send = [fence = fence_]() -> absl::Status {
-      if (!fence.Passed()) return absl::OkStatus();
-      return absl::FailedPreconditionError("the renew deadline of the leader's lease has passed");
+      OUTBOARD_FAIL_POINT(before_fence_check);
+      if (fence.Passed())
+        return absl::FailedPreconditionError("the renew deadline of the leader's lease has passed");
+      OUTBOARD_FAIL_POINT(write_allowed);
+      return absl::OkStatus();
     };
     request.ends_by = [fence = fence_] { return fence.EndOfWrites(); };
     client_->Start(std::move(request), [executor = executor_, owner = std::move(owner), handler,
