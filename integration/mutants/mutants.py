@@ -8,6 +8,7 @@ one at a time, so that no fault can be caught by the failure of another. A run c
 repeats all). The sources are restored after every build, also on Ctrl-C. Exits 1 if a fault was not caught.
 """
 import argparse
+import fnmatch
 import hashlib
 import os
 import re
@@ -52,6 +53,33 @@ def read_mutants(path):
         else:
             raise ValueError(f"{mutants[-1].name}: cannot read: {line}")
     return mutants
+
+
+def suites_of(test_filter):
+    """The suites that a filter of GoogleTest names."""
+    return {part.split(".")[0] for part in test_filter.split(":")}
+
+
+def stale(mutants, texts):
+    """A line for each block that no longer fits the sources."""
+    for mutant in mutants:
+        try:
+            mutant.apply_to(texts[mutant.file])
+        except ValueError as fault:
+            yield str(fault)
+    tests = ""
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [name for name in folders if name != "build" and not name.startswith(".")]
+        for name in files:
+            if name.endswith("_test.cc"):
+                with open(os.path.join(folder, name), encoding="utf-8") as source:
+                    tests += source.read()
+    known = set(re.findall(r"^TEST(?:_F|_P)?\((\w+),", tests, re.MULTILINE))
+    known |= set(re.findall(r"^TYPED_TEST\((\w+),", tests, re.MULTILINE))
+    for mutant in mutants:
+        for suite in suites_of(mutant.filter):
+            if not any(fnmatch.fnmatchcase(name, suite) for name in known):
+                yield f"{mutant.name}: no suite of tests is named {suite}"
 
 
 def run(command, log, timeout=None):
@@ -131,14 +159,16 @@ def main():
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--alone", action="store_true", help="build one fault at a time")
     parser.add_argument("--again", action="store_true", help="repeat what has a result")
-    parser.add_argument("--list", action="store_true", help="check the table and print it")
+    parser.add_argument("--list", action="store_true", help="print the table; as always, check first that its blocks fit the sources")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     build = os.path.abspath(options.build)
     mutants = [m for m in read_mutants(os.path.join(HERE, "mutants.txt")) if not options.names or m.name in options.names]
     texts = {m.file: open(os.path.join(ROOT, m.file), encoding="utf-8").read() for m in mutants}
-    for mutant in mutants:
-        mutant.apply_to(texts[mutant.file])  # Reports a stale table before anything is built.
+    # Before anything is built.
+    if faults := list(stale(mutants, texts)):
+        print("\n".join(faults))
+        return 1
     if options.list:
         for mutant in mutants:
             print(f"{mutant.name:20} {mutant.file:42} {mutant.program} {mutant.filter}: {mutant.why}")
