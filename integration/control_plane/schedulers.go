@@ -388,7 +388,7 @@ func (o *Outboard) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	err := o.Shim.WaitUntil(ctx, "not ready", httpOK(o.url+"/readyz"))
-	if err != nil {
+	if err != nil && o.Host != nil {
 		err = fmt.Errorf("%w\nend of outboard-host's log:\n%s", err, o.Host.LogTail())
 	}
 	return err

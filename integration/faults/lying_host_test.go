@@ -145,15 +145,7 @@ func TestALyingHostTakesNoVolume(t *testing.T) {
 // soon waits until the check succeeds.
 func soon(t *testing.T, check func() error) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // Poll interval.
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	within(t, 30*time.Second, "what is expected", check)
 }
 
 // bindVolume encodes a ReserveResponse with one effect.

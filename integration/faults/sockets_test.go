@@ -110,6 +110,13 @@ func startForSockets(t *testing.T, options controlplane.OutboardOptions) (*contr
 		t.Skip("kube-scheduler has no host")
 	}
 	c := controlplane.ForTest(t, controlplane.Options{})
+	client, outboard := startOn(t, c, options)
+	return c, client, outboard
+}
+
+// startOn starts Outboard on a control plane, with nodes and a namespace.
+func startOn(t *testing.T, c *controlplane.ControlPlane, options controlplane.OutboardOptions) (kubernetes.Interface, *controlplane.Outboard) {
+	t.Helper()
 	outboard, err := c.StartOutboard(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +132,7 @@ func startForSockets(t *testing.T, options controlplane.OutboardOptions) (*contr
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return c, client, outboard
+	return client, outboard
 }
 
 // waitUntilServes waits until an instance serves for which `wanted` is true.

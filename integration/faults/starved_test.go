@@ -1,0 +1,66 @@
+package faults
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"outboard.dev/integration/bench/checker"
+	controlplane "outboard.dev/integration/control_plane"
+)
+
+// The machine has no memory left while pods are created: the kernel kills the host, and later the shim. A new process
+// starts clean; no pod is lost, bound twice or put on a full node.
+func TestNoMemoryLeft(t *testing.T) {
+	t.Parallel()
+	groups := map[string]controlGroup{}
+	for _, program := range []string{"outboard-host", "outboard-shim"} {
+		groups[program] = newControlGroup(t, "memory")
+		groups[program].set(t, "memory.limit_in_bytes", 256<<20)
+	}
+	// The kernel selects the process with the highest score.
+	begin := func(program string) string {
+		return startsAfter(t, groups[program].enter()+"\necho 1000 >/proc/self/oom_score_adj", program)
+	}
+	c, client, outboard := startForSockets(t, controlplane.OutboardOptions{
+		HostProgram: begin("outboard-host"), ShimCommand: []string{begin("outboard-shim")}})
+	stop := createSteadily(t, client, "memory")
+	for _, victim := range []struct {
+		program string
+		process *controlplane.Process
+		start   func() error
+	}{{"outboard-host", outboard.Host, outboard.StartHost}, {"outboard-shim", outboard.Shim, outboard.StartShim}} {
+		group := groups[victim.program]
+		before := boundNow(t, client)
+		within(t, 20*time.Second, "pods are bound", func() error { return unbound(t, client, before+100) })
+		// It fills the group, and is killed after the victim.
+		neighbour := exec.Command("/bin/sh", "-c", group.enter()+"\nexec dd if=/dev/zero of=/dev/null bs=1G count=1")
+		_ = neighbour.Run()
+		select {
+		case <-victim.process.Exited():
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s was not killed", victim.program)
+		}
+		if err := victim.process.Err(); err == nil || err.Error() != "signal: killed" {
+			t.Errorf("%s: %v, want a kill by the kernel", victim.program, victim.process.Err())
+		}
+		t.Logf("%s: the kernel killed %d processes of its group", victim.program, group.number(t, "memory.oom_control", "oom_kill "))
+		if err := victim.start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := outboard.WaitReady(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	total := stop()
+	within(t, 30*time.Second, "all are bound", func() error { return unbound(t, client, total) })
+	waitForEvents(t.Context(), t, client)
+	report, err := checker.Check(t.Context(), c.EtcdURL, client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Log(report)
+	if faults := report.Faults() - report.NoEvent; faults > 0 { // A shim that dies between a bind and its event loses the event.
+		t.Errorf("%d faults", faults)
+	}
+}
