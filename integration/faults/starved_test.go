@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"flag"
 	"os/exec"
 	"testing"
 	"time"
@@ -8,6 +9,8 @@ import (
 	"outboard.dev/integration/bench/checker"
 	controlplane "outboard.dev/integration/control_plane"
 )
+
+var starvedFor = flag.Duration("machines.starved", 12*time.Second, "how long the leader gets almost no CPU")
 
 // The machine has no memory left while pods are created: the kernel kills the host, and later the shim. A new process
 // starts clean; no pod is lost, bound twice or put on a full node.
@@ -63,4 +66,30 @@ func TestNoMemoryLeft(t *testing.T) {
 	if faults := report.Faults() - report.NoEvent; faults > 0 { // A shim that dies between a bind and its event loses the event.
 		t.Errorf("%d faults", faults)
 	}
+}
+
+// The leader gets 2 % of a CPU for some time. It keeps its lease, or loses it in time: no bind arrives that the lease
+// does not cover, and all pods are bound, by it or by the other replica.
+func TestNoCPULeft(t *testing.T) {
+	t.Parallel()
+	group := newControlGroup(t, "cpu")
+	r := startReplicas(t)
+	leader := r.bindingLeader()
+	shim := r.replicas[leader].Shim
+	group.set(t, "cpu.cfs_quota_us", 2000)
+	group.set(t, "cgroup.procs", int64(shim.PID()))
+	time.Sleep(*starvedFor) // The shortage itself.
+	throttled := time.Duration(group.number(t, "cpu.stat", "throttled_time "))
+	group.set(t, "cpu.cfs_quota_us", -1)
+	if throttled < *starvedFor/4 {
+		t.Errorf("it waited %v for a CPU in %v: the test is void", throttled, *starvedFor)
+	}
+	began := time.Now()
+	if r.leadsOn(leader, began) {
+		t.Logf("%s kept its lease; its threads waited %v for a CPU", leader, throttled)
+	} else {
+		t.Logf("%s gave up its lease; the other one bound %.2f s later; its threads waited %v for a CPU", leader, r.takenOver(leader, began).Seconds(), throttled)
+		r.startAgain(leader)
+	}
+	r.finish(true)
 }
