@@ -1,9 +1,12 @@
 package faults
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -182,6 +185,107 @@ func TestSocketDirectoryThatTakesNoSocket(t *testing.T) {
 	checkSockets(t, c, client)
 }
 
+// limitDescriptors sets how many file descriptors a running process may have. Those that it has stay open.
+func limitDescriptors(t *testing.T, process *controlplane.Process, most int) {
+	t.Helper()
+	out, err := exec.Command("prlimit", "--pid", fmt.Sprint(process.PID()), fmt.Sprintf("--nofile=%d:", most)).CombinedOutput()
+	if err != nil {
+		t.Fatalf("prlimit: %v: %s", err, out)
+	}
+}
+
+// A shim and a host that get no file descriptor any more, nor a thread, go on with what they have. When there are some
+// again, the pages answer, and a new shim and a new host are connected.
+func TestNoDescriptorsAndNoThreads(t *testing.T) {
+	t.Parallel()
+	threads := newControlGroup(t, "pids")
+	c, client, outboard := startForSockets(t, controlplane.OutboardOptions{SocketDirectory: true})
+	serving, first := onlyServing(t, outboard), outboard.Host
+	connect := func(network, address string) {
+		// A process that accepts none leaves some waiting in the kernel, and the kernel leaves the rest.
+		if connection, err := net.DialTimeout(network, address, 50*time.Millisecond); err == nil {
+			t.Cleanup(func() { connection.Close() })
+		}
+	}
+	page := strings.TrimPrefix(outboard.URL(), "http://")
+	socket := hostsOf(t, outboard)[0].Address
+
+	// 3: only stdin, stdout and stderr, which it has, so none is left.
+	stop := createSteadily(t, client, "host")
+	limitDescriptors(t, first, 3)
+	for range 50 {
+		connect("unix", strings.TrimPrefix(socket, "unix:"))
+	}
+	outboard.Shim.Stop(10 * time.Second)
+	if err := outboard.StartShim(); err != nil {
+		t.Fatal(err)
+	}
+	within(t, 10*time.Second, "the host says that it has no descriptors", func() error {
+		return contains(first.LogPath, "accept: Too many open files")
+	})
+	limitDescriptors(t, first, 1000)
+	if err := outboard.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now := onlyServing(t, outboard); now != serving {
+		t.Errorf("%s serves, want %s", now, serving)
+	}
+	total := stop()
+	within(t, 20*time.Second, "all are bound", func() error { return unbound(t, client, total) })
+
+	stop = createSteadily(t, client, "shim")
+	limitDescriptors(t, outboard.Shim, 3)
+	for range 50 {
+		connect("tcp", page)
+	}
+	if err := outboard.StartHost(); err != nil {
+		t.Fatal(err)
+	}
+	failsToConnect := time.Now()
+	before := boundNow(t, client)
+	within(t, 20*time.Second, "the shim binds pods without a new descriptor", func() error {
+		if now := boundNow(t, client); now < before+300 {
+			return fmt.Errorf("%d pods, %d before", now, before)
+		}
+		return nil
+	})
+	if err := answers(t, outboard); err == nil {
+		t.Error("the shim accepted a connection: the limit is void")
+	}
+	limitDescriptors(t, outboard.Shim, 1000)
+	within(t, 20*time.Second, "the shim accepts again", func() error { return answers(t, outboard) })
+	waitUntilServes(t, outboard, func(host controlplane.HostInstance) bool { return host.Instance != serving })
+	t.Logf("the new host serves %v after it was started", time.Since(failsToConnect))
+	waitForBoundBy(t, client, stop())
+
+	// Threads: as many as both have now.
+	for _, process := range []*controlplane.Process{outboard.Shim, outboard.Host} {
+		threads.set(t, "cgroup.procs", int64(process.PID()))
+	}
+	threads.set(t, "pids.max", threads.number(t, "pids.current", ""))
+	stop = createSteadily(t, client, "threads")
+	for range 100 {
+		connect("tcp", page)
+	}
+	for range 3 {
+		if err := outboard.StartHost(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before = boundNow(t, client)
+	within(t, 20*time.Second, "the shim binds pods without a new thread", func() error {
+		if now := boundNow(t, client); now < before+300 {
+			return fmt.Errorf("%d pods, %d before", now, before)
+		}
+		return nil
+	})
+	t.Logf("%d threads were refused", threads.number(t, "pids.events", "max"))
+	threads.set(t, "pids.max", 10_000)
+	waitForBoundBy(t, client, stop())
+	within(t, 20*time.Second, "the pages answer", func() error { return answers(t, outboard) })
+	checkSockets(t, c, client)
+}
+
 func boundNow(t *testing.T, client kubernetes.Interface) int {
 	return countBound(t.Context(), t, client)
 }
@@ -191,4 +295,10 @@ func unbound(t *testing.T, client kubernetes.Interface, total int) error {
 		return fmt.Errorf("%d of %d pods", bound, total)
 	}
 	return nil
+}
+
+func answers(t *testing.T, outboard *controlplane.Outboard) error {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	return outboard.Check(ctx, "/livez")
 }
