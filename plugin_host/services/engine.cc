@@ -39,6 +39,9 @@ constexpr int kMaxMetadataBytes = 8 << 10;
 constexpr int kMaxConcurrentStreams = 1024;
 constexpr size_t kMaxBuffersBytes = size_t{512} << 20;
 constexpr absl::Duration kTick = absl::Seconds(1);
+// Clients may ping every 10 s, also without calls; gRPC's default allows a ping in 5 minutes, and
+// closes the connection after three more.
+constexpr int kMinPingIntervalMs = 9'000;
 
 HandlerResult Done(CallStatus status) {
   HandlerResult result;
@@ -352,8 +355,20 @@ absl::StatusOr<std::unique_ptr<Engine>> Engine::Start(const Options& options,
   std::unique_ptr<Engine> engine(
       new Engine(std::make_unique<Impl>(options.identity, registry, options.metrics)));
   grpc::ServerBuilder builder;
-  if (options.socket_path.empty())
+  if (options.socket_path.empty()) {
     builder.AddListeningPort(options.address, options.credentials, &engine->port_);
+    const auto set = [&builder](const char* name, int value) {
+      builder.AddChannelArgument(name, value);
+    };
+    set(GRPC_ARG_KEEPALIVE_TIME_MS,
+        static_cast<int>(options.ping_interval / absl::Milliseconds(1)));
+    set(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+        static_cast<int>(options.ping_timeout / absl::Milliseconds(1)));
+    set(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    // gRPC would stop after two pings without data between them, and then notice nothing.
+    set(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+    set(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kMinPingIntervalMs);
+  }
   builder.SetMaxReceiveMessageSize(kMaxReceiveBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxConcurrentStreams);

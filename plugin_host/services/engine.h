@@ -38,6 +38,10 @@ class Engine {
     std::vector<int64_t> allowed_uids;
     std::string address;
     std::shared_ptr<grpc::ServerCredentials> credentials;  // of `address`
+    // Over the network: how long a peer may be silent before a ping, and may take to answer it. One
+    // whose machine or network vanished closes nothing, and its session would stay connected.
+    absl::Duration ping_interval = absl::Seconds(10);
+    absl::Duration ping_timeout = absl::Seconds(10);
     runtime::HostIdentity identity;
     runtime::MetricSink* metrics = nullptr;  // Null: none. Outlives the engine.
   };

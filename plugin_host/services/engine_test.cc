@@ -4,11 +4,16 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/server_credentials.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -419,6 +424,45 @@ TEST_F(EngineTest, IsFoundByAProbeWhileItRuns) {
   channel_.reset();
   engine_.reset();
   EXPECT_TRUE(absl::IsUnavailable(ProbeListener("unix:" + path_, timeout)));
+}
+
+// Reads until the server closes the connection, or for 10 s; returns what arrived, and the end.
+std::pair<std::string, bool> ReadToTheEnd(int fd) {
+  timeval limit{.tv_sec = 10, .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  std::string all;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t n = read(fd, buffer, sizeof(buffer));
+    if (n <= 0) return {all, n == 0 || errno == ECONNRESET};
+    all.append(buffer, n);
+  }
+}
+
+// Over the network, a peer that answers nothing any more is dropped, although it closed nothing.
+TEST_F(EngineTest, APeerThatAnswersNoPingIsDropped) {
+  Engine::Options options;
+  options.address = "127.0.0.1:0";
+  options.credentials = grpc::InsecureServerCredentials();
+  options.identity = {"host-on-the-network", "test", ""};
+  options.ping_interval = options.ping_timeout = absl::Seconds(1);
+  auto engine = Engine::Start(options, &registry_);
+  ASSERT_TRUE(engine.ok()) << engine.status();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>((*engine)->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  // All that a client sends before its first call: the preface, and empty SETTINGS.
+  const std::string greeting =
+      absl::StrCat("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", std::string("\0\0\0\4\0\0\0\0\0", 9));
+  ASSERT_EQ(write(fd, greeting.data(), greeting.size()), static_cast<ssize_t>(greeting.size()));
+  const auto [received, dropped] = ReadToTheEnd(fd);
+  close(fd);
+  EXPECT_TRUE(dropped);
+  // The frame of a ping: 8 bytes, type 6, no flags, stream 0.
+  EXPECT_NE(received.find(std::string("\0\0\x08\x06\0\0\0\0\0", 9)), std::string::npos);
 }
 
 TEST(ListenAddressTest, TakesSocketsAndPorts) {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/keepalive"
 )
 
 // The contract's limit for one message of a shim; pieces of a snapshot are smaller.
@@ -48,7 +49,9 @@ func run(listen string, drainTimeout time.Duration) error {
 	h := &host{
 		instance: instance, build: "example", digest: digestOfProgram(), started: time.Now(), now: time.Now, sessions: map[string]*session{},
 	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(unaryErrors), grpc.MaxRecvMsgSize(maxMessageBytes))
+	server := grpc.NewServer(grpc.UnaryInterceptor(unaryErrors), grpc.MaxRecvMsgSize(maxMessageBytes),
+		// A shim may ping every 10 s, also without calls. By default gRPC would close its connection after a few.
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 9 * time.Second, PermitWithoutStream: true}))
 	h.register(server)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)

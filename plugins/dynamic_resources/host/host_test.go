@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,7 +10,9 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"os"
@@ -270,6 +273,36 @@ func askWho(t *testing.T, address string, with credentials.TransportCredentials)
 	defer cancel()
 	_, err = pb.NewPluginHostServiceClient(connection).GetHostInfo(ctx, &pb.GetHostInfoRequest{})
 	return err
+}
+
+// A peer whose machine vanished answers no ping. This one says what each client says first, and then nothing.
+func TestAPeerThatAnswersNoPingIsDropped(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer(pings(time.Second)...)
+	go func() { _ = server.Serve(listener) }()
+	defer server.Stop()
+	peer, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	const emptySettings = "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	if _, err := io.WriteString(peer, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"+emptySettings); err != nil {
+		t.Fatal(err)
+	}
+	if err := peer.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	received, err := io.ReadAll(peer)
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatal("it is still connected:", err)
+	}
+	if ping := []byte("\x00\x00\x08\x06\x00\x00\x00\x00\x00"); !bytes.Contains(received, ping) {
+		t.Errorf("dropped without a ping: %q", received)
+	}
 }
 
 func TestServesUntilStopped(t *testing.T) {

@@ -15,9 +15,11 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/keepalive"
 	"k8s.io/klog/v2"
 )
 
@@ -26,6 +28,9 @@ const (
 	maxMessageBytes = 16 << 20
 
 	gcPercent = 300
+
+	// Over the network: how long a shim may be silent before a ping, and may take to answer it.
+	pingInterval = 10 * time.Second
 
 	exitCannotServe = 1
 	exitUsage       = 2
@@ -92,6 +97,7 @@ func serve(flags *flagSet) error {
 			return err
 		}
 		options = append(options, grpc.Creds(credentials.NewTLS(config)))
+		options = append(options, pings(pingInterval)...)
 	}
 	server := grpc.NewServer(options...)
 	h := newHost(instance, version, digestOfProgram())
@@ -109,6 +115,15 @@ func serve(flags *flagSet) error {
 		return err
 	}
 	return nil
+}
+
+// pings drops peers that answer nothing: one whose machine or network vanished closes no connection, and gRPC pings only
+// after two hours by default. Peers may ping, too, also without calls, for which gRPC would drop them by default.
+func pings(interval time.Duration) []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: interval, Timeout: interval}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: interval * 9 / 10, PermitWithoutStream: true}),
+	}
 }
 
 // digestOfProgram identifies the build.

@@ -99,7 +99,13 @@ def start(host: Host, address: str) -> Any:
     """Starts a server at `unix:PATH` that only this user can access; raises OSError if it cannot listen."""
     server = grpc.server(
         concurrent.futures.ThreadPoolExecutor(max_workers=16),
-        options=[("grpc.max_receive_message_length", MAX_MESSAGE_BYTES), ("grpc.max_send_message_length", MAX_MESSAGE_BYTES)],
+        options=[
+            ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+            ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+            # A shim may ping every 10 s, also without calls. By default gRPC would close its connection after a few.
+            ("grpc.http2.min_ping_interval_without_data_ms", 9000),
+            ("grpc.keepalive_permit_without_calls", 1),
+        ],
     )
     register(host, server)
     mask = os.umask(0o177)

@@ -38,7 +38,10 @@ final class Main {
             .channelType(EpollServerDomainSocketChannel.class)
             .bossEventLoopGroup(loop)
             .workerEventLoopGroup(loop)
-            .maxInboundMessageSize(MAX_MESSAGE_BYTES);
+            .maxInboundMessageSize(MAX_MESSAGE_BYTES)
+            // A shim may ping every 10 s, also without calls. By default gRPC would close its connection.
+            .permitKeepAliveTime(9, TimeUnit.SECONDS)
+            .permitKeepAliveWithoutCalls(true);
     for (BindableService service : host.services()) {
       builder.addService(service);
     }
