@@ -159,6 +159,7 @@ build_fail_points_alone() {
 
 tier_cluster() {
   alone need_go
+  need_packages "${network_packages[@]}"
   need_prometheus
   build_product "${programs[@]}"
   build_fail_points
@@ -203,6 +204,7 @@ tier_examples() {
 
 tier_older() {
   need_go
+  need_packages "${network_packages[@]}"
   need_prometheus
   build_product "${programs[@]}"
   build_fail_points
@@ -252,6 +254,7 @@ tier_fuzz() {
 # The suites of integration/faults in their long forms.
 tier_faults() {
   need_go
+  need_packages "${network_packages[@]}"
   build_product "${programs[@]}"
   build_fail_points
   claims_host faults

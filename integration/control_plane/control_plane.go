@@ -80,7 +80,8 @@ type ControlPlane struct {
 	tokens                map[string]string // by user; other users have a certificate
 	mutex                 sync.Mutex        // guards processes
 	processes             []*Process        // in start order
-	apiServer             *Process
+	etcd, apiServer       *Process
+	etcdPeerURL           string
 	apiPort               int
 	servers               int // the first of processes: etcd and what Options selects
 }
@@ -143,7 +144,8 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	if c.AdminKubeconfig, err = c.Kubeconfig("admin", "system:masters"); err != nil {
 		return nil, err
 	}
-	if err := c.startEtcd(fmt.Sprintf("http://127.0.0.1:%d", ports[1])); err != nil {
+	c.etcdPeerURL = fmt.Sprintf("http://127.0.0.1:%d", ports[1])
+	if err := c.StartEtcd(); err != nil {
 		return nil, err
 	}
 	c.apiPort = ports[2]
@@ -209,13 +211,17 @@ func (c *ControlPlane) startServer(name, program string, args ...string) (*Proce
 	return c.StartProcess(name, "env", append([]string{"GOGC=200", "GODEBUG=adaptivestackstart=1", program}, args...)...)
 }
 
-func (c *ControlPlane) startEtcd(peerURL string) error {
-	_, err := c.startServer("etcd", c.tools.Etcd,
+// Etcd returns etcd's process.
+func (c *ControlPlane) Etcd() *Process { return c.etcd }
+
+// StartEtcd starts etcd, again if it has ended. It has all that it had answered for: data are in the kernel's hands.
+func (c *ControlPlane) StartEtcd() (err error) {
+	c.etcd, err = c.startServer("etcd", c.tools.Etcd,
 		"--name=default",
 		"--data-dir="+filepath.Join(c.Dir, "etcd"),
 		"--listen-client-urls="+c.EtcdURL, "--advertise-client-urls="+c.EtcdURL,
-		"--listen-peer-urls="+peerURL, "--initial-advertise-peer-urls="+peerURL,
-		"--initial-cluster=default="+peerURL,
+		"--listen-peer-urls="+c.etcdPeerURL, "--initial-advertise-peer-urls="+c.etcdPeerURL,
+		"--initial-cluster=default="+c.etcdPeerURL,
 		"--unsafe-no-fsync", "--quota-backend-bytes=4294967296", "--log-level=warn")
 	return err
 }
