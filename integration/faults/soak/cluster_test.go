@@ -98,10 +98,8 @@ func startCluster(t *testing.T, result *Result) *cluster {
 	c.load = newLoad(c.client, fill, *rate)
 	c.record = follow(t, c.EtcdURL, c.load, result)
 	for _, user := range users {
-		if user != "other" {
-			if err := c.LetSchedule(ctx, user); err != nil {
-				t.Fatal(err)
-			}
+		if err := c.LetSchedule(ctx, user); err != nil {
+			t.Fatal(err)
 		}
 		outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{
 			Config: controlplane.SchedulerConfig{LeaderElect: true, Text: electionConfig}, Name: "-" + user, User: user,
@@ -204,7 +202,7 @@ func signal(p *controlplane.Process, signal syscall.Signal) bool {
 	return !hasEnded(p) && syscall.Kill(-p.PID(), signal) == nil
 }
 
-// serves returns whether an instance of a host that started after a moment serves.
+// instance returns the state of the host's instance that started after a moment; empty: there is none.
 func (r *replica) instance(ctx context.Context, started time.Time) (state string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -123,10 +123,10 @@ func logUniform(random *rand.Rand, from, to float64) time.Duration {
 func onReplica(leads float64, do func(context.Context, *cluster, *replica, *rand.Rand) bool) func(context.Context, *cluster, *rand.Rand) bool {
 	return func(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		leader := c.record.leader()
-		if leader == "" {
+		victim := c.replicas[leader]
+		if victim == nil { // Nobody holds the lease, or a thief does.
 			return false
 		}
-		victim := c.replicas[leader]
 		if random.Float64() >= leads {
 			for user, r := range c.replicas {
 				if user != leader {

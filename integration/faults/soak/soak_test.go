@@ -66,7 +66,7 @@ func TestSoak(t *testing.T) {
 		return bound > steadyFrom
 	}}
 	drawing.Go(func() { g.run(drawingContext) })
-	memory := newMemory(c, (steadyFrom+*binds)/2-(*binds-steadyFrom)/2, *binds)
+	memory := newMemory(c, steadyFrom, *binds)
 	sampling.Go(func() { memory.sample(drawingContext) })
 
 	said := time.Now()
