@@ -54,13 +54,17 @@ mkdir -p "$results"
 
 # For the lines: Go tests of a package. At least one must run, and none may be skipped.
 tests() { # tests PACKAGE PATTERN [FLAG…]
-  local package=$1 pattern=$2 output
+  local package=$1 pattern=$2 output status=0
   shift 2
-  output=$(cd integration && go test -count=1 -timeout 120m "$package" -run "$pattern" -v "$@" 2>&1) || { cat <<<"$output"; return 1; }
-  cat <<<"$output"
-  ! grep -qE 'no tests to run|^--- SKIP' <<<"$output"
+  output=$(mktemp)
+  # As it comes, so that the log of an hour can be followed.
+  (cd integration && go test -count=1 -timeout 120m "$package" -run "$pattern" -v "$@" 2>&1) | tee "$output" || status=1
+  ! grep -qE 'no tests to run|^--- SKIP' "$output" || status=1
+  rm "$output"
+  return $status
 }
 export -f tests
+export OUTBOARD_COMMIT=$commit # For results that name it.
 
 # A result: passed or failed, commit, seconds, day.
 result_of() { cat "$results/$1.result" 2>/dev/null || true; }

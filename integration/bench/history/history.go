@@ -40,7 +40,7 @@ func Replay(ctx context.Context, etcdURL, first, last, endMark string, apply fun
 var errEnd = errors.New("the end mark has been read")
 
 // Follow calls apply for each event from the prefix `first` to the prefix `last`, from revision 1 on and then as they
-// happen, until the context ends, which is not an error. A client that compacts etcd must leave what has not been applied.
+// happen, until the context ends; then it returns nil. Compact etcd only up to what has been applied.
 // Errors: as Replay.
 func Follow(ctx context.Context, etcdURL, first, last string, apply func(*clientv3.Event) error) error {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{etcdURL}, DialTimeout: 10 * time.Second})

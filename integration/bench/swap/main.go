@@ -30,6 +30,7 @@ var (
 	bound    = flag.Int("bound", 10000, "pods that are on nodes from the start")
 	rate     = flag.Int("rate", 152, "pods created each second")
 	killed   = flag.Int("killed", 3, "each N-th predecessor gets SIGKILL, alternately after its successor serves and while it serves itself; the others get SIGTERM; 0: none is killed")
+	mostP99  = flag.Float64("most-added-p99", 0, "fail if replacements add more milliseconds to the cycles' p99; 0: any time")
 	keepLogs = flag.Bool("keep-logs", false, "keep the logs of the control plane, the hosts and the shim")
 )
 
@@ -105,6 +106,10 @@ func main() {
 	}
 	fmt.Println(string(line))
 	if result.FailedCycles+result.MixedCycles+result.PartialGangs+result.LateGangs+result.Lost+result.Double+result.Overcommit+result.OtherFaults > 0 {
+		os.Exit(1)
+	}
+	if *mostP99 > 0 && result.AddedP99 > *mostP99 {
+		fmt.Fprintf(os.Stderr, "bench swap: replacements add %.1f ms to the cycles' p99, at most %.1f are allowed\n", result.AddedP99, *mostP99)
 		os.Exit(1)
 	}
 }

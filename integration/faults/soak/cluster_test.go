@@ -69,7 +69,7 @@ func startCluster(t *testing.T, result *Result) *cluster {
 	t.Helper()
 	c := &cluster{T: t, replicas: map[string]*replica{}, result: result, faultyHost: faults.BuildFaultyHost(t)}
 	c.ControlPlane = controlplane.ForTest(t, controlplane.Options{SpareCores: true, TokenUsers: append([]string{"other"}, users...),
-		KWOK: *kwok, KWOKNodes: "kwok=true"})
+		KWOK: *kwok > 0, KWOKNodes: "kwok=true"})
 	ctx := t.Context()
 	var err error
 	if c.client, err = c.Client(); err != nil {
@@ -95,7 +95,7 @@ func startCluster(t *testing.T, result *Result) *cluster {
 		t.Fatal(err)
 	}
 	c.other = c.clientOf("other")
-	c.load = newLoad(c.client, fill, *rate)
+	c.load = newLoad(c.client, c.etcd, fill, *rate)
 	c.record = follow(t, c.EtcdURL, c.load, result)
 	for _, user := range users {
 		if err := c.LetSchedule(ctx, user); err != nil {
@@ -137,7 +137,9 @@ func (c *cluster) clientOf(user string) kubernetes.Interface {
 
 func (c *cluster) createNode(ctx context.Context, i int) error {
 	node := controlplane.FakeNode(i)
-	node.Labels["kwok"] = "true"
+	if *kwok > 0 && i%*kwok == 0 {
+		node.Labels["kwok"] = "true"
+	}
 	_, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 	return err
 }

@@ -23,49 +23,57 @@ import (
 type kind struct {
 	name   string
 	weight int
-	// ends: it ends a shim, or takes the lease away from it. Only in the first part of a piece: in the rest both shims
-	// live, so that their memory can be compared.
-	ends bool
-	do   func(ctx context.Context, c *cluster, random *rand.Rand) bool
+	ends   ending
+	do     func(ctx context.Context, c *cluster, random *rand.Rand) bool
 }
 
+// ending is what a fault may end. The parts of a piece have ever fewer of them, so that processes live long enough to
+// compare their memory: shims from the second part on, hosts in the third.
+type ending int
+
+const (
+	nothing ending = iota
+	aHost
+	aShim // or takes the lease away from it
+)
+
 var kinds = []kind{
-	{"host killed", 14, false, onReplica(0.7, killHost)},
-	{"host stopped", 8, false, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
+	{"host killed", 14, aHost, onReplica(0.7, killHost)},
+	{"host stopped", 8, nothing, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
 		return stop(ctx, r.Host, logUniform(random, 0.1, 2))
 	})},
-	{"host stopped for long", 1, true, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
+	{"host stopped for long", 1, aShim, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
 		return stop(ctx, r.Host, logUniform(random, 2, 20))
 	})},
-	{"host replaced", 12, false, onReplica(0.8, replaceHost)},
-	{"successor crashes in its warm-up", 3, false, onReplica(0.8, faultySuccessor("crash-in-warm-up"))},
-	{"successor answers wrongly in the shadow", 3, false, onReplica(0.9, faultySuccessor("wrong-in-shadow"))},
-	{"successor fails one call in a hundred", 3, false, onReplica(0.9, faultySuccessor("one-percent"))},
-	{"successor floods the shim", 3, false, onReplica(0.8, faultySuccessor("flood"))},
-	{"leader's shim killed", 4, true, onReplica(1, killShim)},
-	{"standby's shim killed", 6, true, onReplica(0, killShim)},
-	{"shim stopped", 10, false, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
+	{"host replaced", 12, aHost, onReplica(0.8, replaceHost)},
+	{"successor crashes in its warm-up", 3, nothing, onReplica(0.8, faultySuccessor("crash-in-warm-up"))},
+	{"successor answers wrongly in the shadow", 3, nothing, onReplica(0.9, faultySuccessor("wrong-in-shadow"))},
+	{"successor fails one call in a hundred", 3, nothing, onReplica(0.9, faultySuccessor("one-percent"))},
+	{"successor floods the shim", 3, nothing, onReplica(0.8, faultySuccessor("flood"))},
+	{"leader's shim killed", 4, aShim, onReplica(1, killShim)},
+	{"standby's shim killed", 6, aShim, onReplica(0, killShim)},
+	{"shim stopped", 10, nothing, onReplica(0.7, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
 		return stop(ctx, r.Shim, logUniform(random, 0.1, 2))
 	})},
-	{"shim stopped for long", 3, true, onReplica(0.8, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
+	{"shim stopped for long", 3, aShim, onReplica(0.8, func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
 		return stop(ctx, r.Shim, logUniform(random, 2, 20))
 	})},
-	{"lease deleted", 3, true, deleteLease},
-	{"lease taken by another client", 2, true, takeLease},
-	{"API server stopped", 4, false, func(ctx context.Context, c *cluster, random *rand.Rand) bool {
+	{"lease deleted", 3, aShim, deleteLease},
+	{"lease taken by another client", 2, aShim, takeLease},
+	{"API server stopped", 4, nothing, func(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		return c.stopAPIServer(ctx, logUniform(random, 0.05, 0.5))
 	}},
-	{"API server stopped for long", 1, true, func(ctx context.Context, c *cluster, random *rand.Rand) bool {
+	{"API server stopped for long", 1, aShim, func(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		return c.stopAPIServer(ctx, logUniform(random, 0.5, 8))
 	}},
-	{"API server killed", 1, true, killAPIServer},
-	{"etcd's history compacted", 6, false, func(ctx context.Context, c *cluster, _ *rand.Rand) bool {
+	{"API server killed", 1, aShim, killAPIServer},
+	{"etcd's history compacted", 6, nothing, func(ctx context.Context, c *cluster, _ *rand.Rand) bool {
 		return c.record.compact(ctx, c.etcd) == nil
 	}},
-	{"pods recreated under their names", 10, false, recreatePods},
-	{"pods bound by another client", 10, false, bindPods},
-	{"node deleted and created again", 10, false, recreateNode},
-	{"50 nodes changed", 4, false, changeNodes},
+	{"pods recreated under their names", 10, nothing, recreatePods},
+	{"pods bound by another client", 10, nothing, bindPods},
+	{"node deleted and created again", 10, nothing, recreateNode},
+	{"50 nodes changed", 4, nothing, changeNodes},
 }
 
 // generator draws faults from the seed. The same seed draws the same kinds, victims and times; when they happen, and
@@ -74,7 +82,7 @@ type generator struct {
 	*cluster
 	random *rand.Rand
 	mean   time.Duration // between two faults
-	steady func() bool   // no shim may end any more
+	most   func() ending // what may end now
 }
 
 // run draws faults until the context ends, and returns when the last one is over.
@@ -101,7 +109,7 @@ func (g *generator) run(ctx context.Context) {
 				break
 			}
 		}
-		if k.ends && g.steady() {
+		if k.ends > g.most() {
 			continue
 		}
 		few <- struct{}{}
@@ -124,7 +132,7 @@ func onReplica(leads float64, do func(context.Context, *cluster, *replica, *rand
 	return func(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		leader := c.record.leader()
 		victim := c.replicas[leader]
-		if victim == nil { // Nobody holds the lease, or a thief does.
+		if victim == nil { // The lease is free, or another client holds it.
 			return false
 		}
 		if random.Float64() >= leads {

@@ -65,7 +65,7 @@ type record struct {
 
 	// The lease: who holds it, and who wrote it last. Empty: free.
 	holder, writer string
-	// Since another client than a replica deleted or overwrote the lease, and whose it was.
+	// When another client than a replica last deleted or overwrote the lease, and whose it was.
 	theft  time.Time
 	victim string
 	// When nodes were deleted.

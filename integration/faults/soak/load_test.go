@@ -10,12 +10,14 @@ import (
 	"sync"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"outboard.dev/integration/bench/checker"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -23,6 +25,8 @@ const (
 	namespaces = 160
 	cohortSize = 100 // pods of a namespace, which are deleted together
 	creators   = 12
+	// More pods do not wait at a time: else most of the room would be taken by waiting pods.
+	mostWaiting = 1500
 )
 
 // load creates pods as fast as they are bound (or at a rate), so that a share of the nodes' room is always used:
@@ -32,6 +36,7 @@ const (
 // Safe for concurrent use.
 type load struct {
 	client kubernetes.Interface
+	etcd   *clientv3.Client
 	most   int // pods that may exist at a time
 	rate   int // pods a second; 0: no limit
 
@@ -60,8 +65,8 @@ type cohort struct {
 	held      int // not to be deleted: a pod is being recreated
 }
 
-func newLoad(client kubernetes.Interface, most, rate int) *load {
-	l := &load{client: client, most: most, rate: rate, cohorts: map[string]*cohort{}, pending: map[string]time.Time{}}
+func newLoad(client kubernetes.Interface, etcd *clientv3.Client, most, rate int) *load {
+	l := &load{client: client, etcd: etcd, most: most, rate: rate, cohorts: map[string]*cohort{}, pending: map[string]time.Time{}}
 	l.changed = sync.NewCond(&l.mutex)
 	for i := range namespaces {
 		l.free = append(l.free, fmt.Sprintf("soak-%03d", i))
@@ -135,7 +140,7 @@ func newPod(name string) *corev1.Pod {
 func (l *load) next() (namespace, name string, ok bool) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	for !l.ended && (l.alive >= l.most || l.rate > 0 && l.names >= int(time.Since(l.began).Seconds()*float64(l.rate)) || !l.open()) {
+	for !l.ended && (l.alive >= l.most || len(l.pending) >= mostWaiting || l.rate > 0 && l.names >= int(time.Since(l.began).Seconds()*float64(l.rate)) || !l.open()) {
 		l.changed.Wait()
 	}
 	if l.ended || l.failed != nil {
@@ -195,11 +200,18 @@ func (l *load) clear(ctx context.Context) {
 	}
 }
 
+// delete deletes a namespace's pods in etcd: watches see the same, and a pod costs half as much of the cores, which
+// the API server fills.
 func (l *load) delete(ctx context.Context, c *cohort) {
+	l.mutex.Lock()
+	pods := slices.Collect(maps.Keys(c.pods))
+	l.mutex.Unlock()
 	err := insist(ctx, func(ctx context.Context) error {
-		if err := l.client.CoreV1().Pods(c.namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))},
-			metav1.ListOptions{}); err != nil {
-			return err
+		// One by one: the API server, too, changes one object in a revision.
+		for _, pod := range pods {
+			if _, err := l.etcd.Delete(ctx, checker.PodPrefix+c.namespace+"/"+pod); err != nil {
+				return err
+			}
 		}
 		for limit := time.Now().Add(5 * time.Second); time.Now().Before(limit); time.Sleep(10 * time.Millisecond) { // Poll interval.
 			l.mutex.Lock()

@@ -2,18 +2,27 @@ package soak
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// memory samples the resident memory of the replicas' processes once a second in the steady part of a piece.
+// memory samples the resident memory of a process of each replica once a second, and compares what lived from one
+// number of binds to another one.
 type memory struct {
 	*cluster
+	process  func(*replica) *controlplane.Process
 	from, to int                    // binds
 	samples  map[int][]memorySample // by process id
 	names    map[int]string
+
+	mutex sync.Mutex
+	now   map[string]int // MiB, by name
 }
 
 type memorySample struct {
@@ -21,8 +30,19 @@ type memorySample struct {
 	mib   float64
 }
 
-func newMemory(c *cluster, from, to int) *memory {
-	return &memory{cluster: c, from: from, to: to, samples: map[int][]memorySample{}, names: map[int]string{}}
+func newMemory(c *cluster, process func(*replica) *controlplane.Process, from, to int) *memory {
+	return &memory{cluster: c, process: process, from: from, to: to, samples: map[int][]memorySample{}, names: map[int]string{}, now: map[string]int{}}
+}
+
+// last returns the last sample of each process.
+func (m *memory) last() string {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	var text strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(m.now)) {
+		fmt.Fprintf(&text, " %s %d", strings.TrimPrefix(name, "outboard-"), m.now[name])
+	}
+	return text.String()
 }
 
 func (m *memory) sample(ctx context.Context) {
@@ -33,18 +53,21 @@ func (m *memory) sample(ctx context.Context) {
 		case <-tick:
 		}
 		bound, _, _ := m.record.progress()
-		if bound < m.from || bound > m.to {
-			continue
-		}
 		for _, user := range users {
 			r := m.replicas[user]
 			if !r.mutex.TryLock() {
 				continue
 			}
-			for _, process := range []*controlplane.Process{r.Shim, r.Host} {
-				if usage, err := process.Usage(); err == nil && !hasEnded(process) {
+			process := m.process(r)
+			usage, err := process.Usage()
+			if err == nil && !hasEnded(process) {
+				mib := float64(usage.RSS) / (1 << 20)
+				m.mutex.Lock()
+				m.now[process.Name] = int(mib)
+				m.mutex.Unlock()
+				if bound >= m.from && bound <= m.to {
 					m.names[process.PID()] = process.Name
-					m.samples[process.PID()] = append(m.samples[process.PID()], memorySample{bound, float64(usage.RSS) / (1 << 20)})
+					m.samples[process.PID()] = append(m.samples[process.PID()], memorySample{bound, mib})
 				}
 			}
 			r.mutex.Unlock()
@@ -52,8 +75,8 @@ func (m *memory) sample(ctx context.Context) {
 	}
 }
 
-// compare returns the processes that lived through both the first and the last tenth of the steady part; short: the
-// part is too short to judge them.
+// compare returns the processes that lived through both the first and the last tenth; short: that is too short to
+// judge them.
 func (m *memory) compare() (lived []Memory, short bool) {
 	tenth := (m.to - m.from) / 10
 	mean := func(samples []memorySample, from, to int) float64 {

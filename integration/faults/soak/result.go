@@ -3,6 +3,7 @@
 package soak
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -14,15 +15,15 @@ import (
 
 // Result is the result of a piece: of one control plane from its start to its end.
 type Result struct {
-	Name     string  `json:"name"`
-	Commit   string  `json:"commit"`
-	Seed     uint64  `json:"seed"`
-	Seconds  float64 `json:"seconds"` // with pods: without the start of the control plane
-	Load     string  `json:"load"`    // the machine's load averages at the end
-	Binds    int     `json:"binds"`   // by the two replicas
-	Others   int     `json:"others"`  // binds of the same pods by another client
-	Leaders  int     `json:"leaders"` // changes of the lease's holder
-	Examples []string
+	Name     string   `json:"name"`
+	Commit   string   `json:"commit"`
+	Seed     uint64   `json:"seed"`
+	Seconds  float64  `json:"seconds"` // with pods: without the start of the control plane
+	Load     string   `json:"load"`    // the machine's load averages at the end
+	Binds    int      `json:"binds"`   // by the two replicas
+	Others   int      `json:"others"`  // binds of the same pods by another client
+	Leaders  int      `json:"leaders"` // changes of the lease's holder
+	Examples []string `json:"examples"`
 
 	// Faults counts what was done, by kind.
 	Faults map[string]int `json:"faults"`
@@ -107,17 +108,19 @@ func Read(path string) (*Result, error) {
 
 // Header and Row are of a Markdown table with a row for each piece.
 const Header = "| piece | seed | binds | binds/s | leaders | faults | lost | twice | overcommitted | unfenced | after a theft | " +
-	"wait p50 / p99 / max, ms | RSS last / first |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|\n"
+	"wait p50 / p99 / max, ms | RSS of the last / first tenth, at most | load averages |\n" +
+	"|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|---|---|\n"
 
-// Row is the piece's row.
+// Row is the piece's row. Of its processes it names the one whose memory grew most.
 func (r *Result) Row() string {
-	memory := []string{}
-	for _, m := range r.Memory {
-		memory = append(memory, fmt.Sprintf("%s %.1f / %.1f = %.2f", m.Process, m.Last, m.First, m.Last/m.First))
+	memory := ""
+	if len(r.Memory) > 0 {
+		m := slices.MaxFunc(r.Memory, func(a, b Memory) int { return cmp.Compare(a.Last/a.First, b.Last/b.First) })
+		memory = fmt.Sprintf("%.2f (%s, %.1f / %.1f MiB)", m.Last/m.First, m.Process, m.Last, m.First)
 	}
-	return fmt.Sprintf("| %s | %d | %d | %.0f | %d | %d | %d | %d | %d | %d | %d | %.0f / %.0f / %.0f | %s |\n", r.Name, r.Seed, r.Binds,
+	return fmt.Sprintf("| %s | %d | %d | %.0f | %d | %d | %d | %d | %d | %d | %d | %.0f / %.0f / %.0f | %s | %s |\n", r.Name, r.Seed, r.Binds,
 		float64(r.Binds)/max(r.Seconds, 1), r.Leaders, r.TotalFaults(), r.Lost, r.Twice, r.Overcommitted, r.Unfenced, r.AfterTheft,
-		r.Waits.Quantile(0.5), r.Waits.Quantile(0.99), r.Waits.Quantile(1), strings.Join(memory, "; "))
+		r.Waits.Quantile(0.5), r.Waits.Quantile(0.99), r.Waits.Quantile(1), memory, r.Load)
 }
 
 // Add adds a further piece.
@@ -133,6 +136,7 @@ func (r *Result) Add(other *Result) {
 	r.Differs += other.Differs
 	r.AfterTheft += other.AfterTheft
 	r.GoneNode += other.GoneNode
+	r.Memory = append(r.Memory, other.Memory...)
 	if r.Faults == nil {
 		r.Faults, r.Waits = map[string]int{}, Histogram{}
 	}
@@ -142,6 +146,40 @@ func (r *Result) Add(other *Result) {
 	for bucket, n := range other.Waits {
 		r.Waits[bucket] += n
 	}
+}
+
+// Total returns a row for each piece, the sum and the faults by kind, and what must not be: a piece with a failure, one
+// of another commit (unless that is empty), the same seed twice, fewer binds or faults than wanted.
+func Total(pieces []*Result, binds, faults int, commit string) (table string, failures []string) {
+	var text strings.Builder
+	text.WriteString(Header)
+	sum, seeds := &Result{Name: "all"}, map[uint64]string{}
+	for _, piece := range pieces {
+		text.WriteString(piece.Row())
+		sum.Add(piece)
+		for _, failure := range piece.Failures() {
+			failures = append(failures, piece.Name+": "+failure)
+		}
+		if piece.Short {
+			failures = append(failures, piece.Name+": too short for a judgement of memory")
+		}
+		if commit != "" && piece.Commit != commit {
+			failures = append(failures, fmt.Sprintf("%s: of commit %q, not %q", piece.Name, piece.Commit, commit))
+		}
+		if other, twice := seeds[piece.Seed]; twice {
+			failures = append(failures, fmt.Sprintf("%s and %s have the same seed", other, piece.Name))
+		}
+		seeds[piece.Seed] = piece.Name
+	}
+	text.WriteString(sum.Row() + "\n" + sum.FaultTable())
+	fmt.Fprintf(&text, "\n%d binds to a node deleted a moment before, %d binds by another client, %.0f s\n", sum.GoneNode, sum.Others, sum.Seconds)
+	if sum.Binds < binds {
+		failures = append(failures, fmt.Sprintf("%d binds, not %d", sum.Binds, binds))
+	}
+	if total := sum.TotalFaults(); total < faults {
+		failures = append(failures, fmt.Sprintf("%d faults, not %d", total, faults))
+	}
+	return text.String(), failures
 }
 
 // FaultTable returns the faults by kind, as a Markdown table.

@@ -22,13 +22,13 @@ var (
 	rate       = flag.Int("soak.rate", 100, "pods created a second; 0: as fast as they are bound")
 	name       = flag.String("soak.name", "short", "name of the piece")
 	resultFile = flag.String("soak.result", "", "a file for the result, in JSON")
-	kwok       = flag.Bool("soak.kwok", true, "KWOK plays the kubelets")
+	kwok       = flag.Int("soak.kwok", 4, "KWOK plays the kubelet of each N-th node; 0: of none. It costs as much of the cores as a pod's bind")
 )
 
 const (
-	// Shims end only in the first part of a piece; in the rest their memory is compared.
-	unsteadyPart = 0.35
-	// Memory is judged if the steady part has so many binds.
+	// From then on, in shares of a piece's binds, no shim or no host ends, so that their memory can be compared.
+	shimsStay, hostsStay = 0.35, 0.7
+	// Memory is judged if that part has so many binds.
 	enoughBinds = 20000
 	// Without a bind for so long, the piece fails.
 	stalled = 2 * time.Minute
@@ -60,14 +60,21 @@ func TestSoak(t *testing.T) {
 	defer endKubelet()
 	drawingContext, endDrawing := context.WithCancel(context.Background())
 	defer endDrawing()
-	steadyFrom := int(unsteadyPart * float64(*binds))
-	g := &generator{cluster: c, random: rand.New(rand.NewPCG(result.Seed, 0)), mean: *every, steady: func() bool {
-		bound, _, _ := c.record.progress()
-		return bound > steadyFrom
+	shimsFrom, hostsFrom := int(shimsStay*float64(*binds)), int(hostsStay*float64(*binds))
+	g := &generator{cluster: c, random: rand.New(rand.NewPCG(result.Seed, 0)), mean: *every, most: func() ending {
+		switch bound, _, _ := c.record.progress(); {
+		case bound > hostsFrom:
+			return nothing
+		case bound > shimsFrom:
+			return aHost
+		}
+		return aShim
 	}}
 	drawing.Go(func() { g.run(drawingContext) })
-	memory := newMemory(c, steadyFrom, *binds)
-	sampling.Go(func() { memory.sample(drawingContext) })
+	shims := newMemory(c, func(r *replica) *controlplane.Process { return r.Shim }, shimsFrom, *binds)
+	hosts := newMemory(c, func(r *replica) *controlplane.Process { return r.Host }, hostsFrom, *binds)
+	sampling.Go(func() { shims.sample(drawingContext) })
+	sampling.Go(func() { hosts.sample(drawingContext) })
 
 	said := time.Now()
 	for {
@@ -88,8 +95,8 @@ func TestSoak(t *testing.T) {
 		}
 		if time.Since(said) > 15*time.Second {
 			said = time.Now()
-			fmt.Printf("%4.0f s: %d bound, %.0f a second, %d faults; %d pods wait, %.1f s at most\n", time.Since(began).Seconds(), bound,
-				float64(bound)/time.Since(began).Seconds(), c.counted(), waiting, longest.Seconds())
+			fmt.Printf("%4.0f s: %d bound, %.0f a second, %d faults; %d pods wait, %.1f s at most; MiB:%s%s\n", time.Since(began).Seconds(), bound,
+				float64(bound)/time.Since(began).Seconds(), c.counted(), waiting, longest.Seconds(), shims.last(), hosts.last())
 		}
 	}
 	endDrawing()
@@ -113,7 +120,9 @@ func TestSoak(t *testing.T) {
 	if err := c.record.finish(ctx, c.etcd, c.client); err != nil {
 		t.Fatal(err)
 	}
-	result.Memory, result.Short = memory.compare()
+	memory, shortForShims := shims.compare()
+	ofHosts, shortForHosts := hosts.compare()
+	result.Memory, result.Short = append(memory, ofHosts...), shortForShims || shortForHosts
 	load, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		t.Fatal(err)
