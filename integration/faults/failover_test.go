@@ -223,13 +223,18 @@ func tell(t *testing.T, kind string, took []time.Duration) (p99, most time.Durat
 	}
 	slices.Sort(took)
 	rank := func(percent int) time.Duration { return took[(len(took)*percent+99)/100-1] }
-	loadAverage, err := os.ReadFile("/proc/loadavg")
+	t.Logf("%s: n %d, p50 %.2f s, p99 %.2f s, max %.2f s; load averages at the end %s", kind, len(took), rank(50).Seconds(), rank(99).Seconds(),
+		took[len(took)-1].Seconds(), loadAverage(t))
+	return rank(99), took[len(took)-1]
+}
+
+func loadAverage(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%s: n %d, p50 %.2f s, p99 %.2f s, max %.2f s; load averages at the end %s", kind, len(took), rank(50).Seconds(), rank(99).Seconds(),
-		took[len(took)-1].Seconds(), strings.TrimSpace(string(loadAverage)))
-	return rank(99), took[len(took)-1]
+	return strings.TrimSpace(string(text))
 }
 
 // A pod of the sidecar layout is deleted: both its processes get SIGTERM. The lease is released, and the standby
