@@ -20,7 +20,7 @@ TEST(Corpus, Quantity) { fuzz::RunCorpus(absl::StrCat(kTestdata, "quantity"), 3,
 TEST(Corpus, WatchFrame) {
   fuzz::RunCorpus(absl::StrCat(kTestdata, "watch_frame"), 6, FuzzWatchFrame);
 }
-TEST(Corpus, Object) { fuzz::RunCorpus(absl::StrCat(kTestdata, "object"), 5, FuzzObject); }
+TEST(Corpus, Object) { fuzz::RunCorpus(absl::StrCat(kTestdata, "object"), 6, FuzzObject); }
 
 // Kubernetes' own encoder wrote the frames.
 class UpstreamFrame {

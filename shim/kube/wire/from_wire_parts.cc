@@ -113,7 +113,8 @@ api::TaintEffect ConvertEffect(const std::string& text) {
 absl::Status CheckIdentity(const wire::ObjectMeta& meta) {
   if (meta.name().empty()) return absl::InvalidArgumentError("metadata.name: must not be empty");
   if (meta.uid().empty()) return absl::InvalidArgumentError("metadata.uid: must not be empty");
-  for (const std::string* text : {&meta.name(), &meta.namespace_(), &meta.uid()}) {
+  for (const std::string* text :
+       {&meta.name(), &meta.namespace_(), &meta.uid(), &meta.resourceversion()}) {
     if (Utf8Prefix(*text) != text->size()) return absl::InvalidArgumentError("metadata: not UTF-8");
   }
   return absl::OkStatus();

@@ -61,7 +61,7 @@ void ConvertController(const wire::ObjectMeta& meta, Object* to) {
 absl::StatusOr<std::shared_ptr<ClusterObject>> NewClusterObject(absl::string_view kind,
                                                                 const wire::ObjectMeta& meta);
 
-// Checks the fields that every kind needs: name and uid, in UTF-8.
+// Checks the fields that every kind needs: name and uid. They and the version are UTF-8.
 absl::Status CheckIdentity(const wire::ObjectMeta& meta);
 // Prefixes `status` with the object's kind and name.
 absl::Status Named(absl::string_view kind, const wire::ObjectMeta& meta,

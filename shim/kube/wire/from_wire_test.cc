@@ -598,6 +598,10 @@ TEST(PodFromWire, FreeTextsBecomeUtf8) {
   // Identity is not repaired: two objects could become one.
   pod.mutable_metadata()->set_uid("u\xff");
   EXPECT_EQ(std::string(PodFromWire(pod).status().message()), "pod n/p: metadata: not UTF-8");
+  // Neither is the version: it is sent back as a precondition.
+  pod.mutable_metadata()->set_uid("u");
+  pod.mutable_metadata()->set_resourceversion("47\xb1");
+  EXPECT_EQ(std::string(PodFromWire(pod).status().message()), "pod n/p: metadata: not UTF-8");
 }
 
 TEST(PodFromWire, NeedsIdentity) {
