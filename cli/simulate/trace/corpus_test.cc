@@ -6,7 +6,7 @@
 namespace outboard::simulate::trace {
 namespace {
 
-TEST(TraceCorpus, Seeds) { fuzz::RunCorpus("cli/simulate/trace/testdata/fuzz", 2, FuzzTrace); }
+TEST(TraceCorpus, Seeds) { fuzz::RunCorpus("cli/simulate/trace/testdata/fuzz", 3, FuzzTrace); }
 
 }  // namespace
 }  // namespace outboard::simulate::trace

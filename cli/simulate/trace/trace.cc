@@ -293,6 +293,10 @@ absl::StatusOr<Json> ParseLine(const std::string& place, absl::string_view text)
     return absl::InvalidArgumentError(
         absl::StrCat(place, ":", error.byte, ": invalid JSON: ", what.substr(what.find(": ") + 2),
                      "; a trace has one JSON object a line: outboard simulate --help trace"));
+  } catch (const Json::exception& error) {  // A number is too large for the library.
+    const std::string what = error.what();
+    return absl::InvalidArgumentError(
+        absl::StrCat(place, ": invalid JSON: ", what.substr(what.find("] ") + 2)));
   }
   if (!fields.is_object())
     return absl::InvalidArgumentError(absl::StrCat(place, ": must be an object"));

@@ -123,6 +123,8 @@ TEST(TraceTest, FaultsHaveFileLineAndField) {
   EXPECT_EQ(FaultOf(R"({"shape":"s","arrival":1})"), "t.jsonl:1: arrival: not allowed in a shape");
   EXPECT_EQ(FaultOf("[1]"), "t.jsonl:1: must be an object");
   EXPECT_THAT(FaultOf("\n\n{\"job\": }"), StartsWith("t.jsonl:3:9: invalid JSON: "));
+  EXPECT_EQ(FaultOf(R"({"job":"a","arrival":1e999})"),
+            "t.jsonl:1: invalid JSON: number overflow parsing '1e999'");
   EXPECT_EQ(FaultOf(R"({"job":"a","arrival":0,"labels":{"k":1}})"),
             "t.jsonl:1: labels.k: must be a string");
   EXPECT_EQ(FaultOf(R"({"job":"a","arrival":0,"template":{"spec":{}},"cpu":1})"),
