@@ -61,7 +61,11 @@ void HostConnector::SetConfig(const config::ShimConfig& config) {
 
 void HostConnector::NeedsHandshake(const std::string& address) {
   absl::MutexLock lock(&mu_);
-  if (const auto it = known_.find(address); it != known_.end()) it->second.connected = false;
+  const auto it = known_.find(address);
+  if (it == known_.end()) return;
+  it->second.connected = it->second.retired = false;
+  // A process that answers only handshakes, as while it drains, must not keep this busy.
+  if (SteadyNow() - it->second.answered < kRetry) return;
   poked_ = true;
   changed_.Notify();
 }
@@ -178,6 +182,7 @@ void HostConnector::TryHandshake(const KnownEndpoint& entry) {
     const auto it = known_.find(endpoint.address);
     if (it == known_.end()) return;
     it->second.connected = true;
+    it->second.answered = SteadyNow();
     it->second.instance = info->host_instance();
     it->second.last_error.clear();
     it->second.silent_since = absl::InfiniteFuture();

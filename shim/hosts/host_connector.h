@@ -50,7 +50,8 @@ class HostConnector {
 
   // Call after the configuration changed.
   void SetConfig(const config::ShimConfig& config);
-  // The connection to this address is gone: handshake with the process that answers there now.
+  // The connection to this address is gone, or it was retired and is wanted again: handshake with
+  // the process that answers there now.
   void NeedsHandshake(const std::string& address);
   // The instance at this address is no longer used: ignore it unless the file is another one.
   void Retire(const std::string& address);
@@ -64,6 +65,7 @@ class HostConnector {
     bool is_configured = false;  // else found in the directory
     bool connected = false;
     bool retired = false;
+    absl::Time answered = absl::InfinitePast();  // its last handshake
     std::string instance;
     std::string last_error;
     absl::Time silent_since =

@@ -22,6 +22,9 @@ constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
 constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
 // How long to wait for a host of the configuration; then pods that do not need it continue.
 constexpr absl::Duration kHostsTimeout = absl::Seconds(5);
+// Of how many drained instances the address is kept: enough for a host that was left running, few
+// where the host is replaced every day.
+constexpr size_t kMostDrained = 4;
 
 using google::protobuf::util::MessageDifferencer;
 
@@ -119,6 +122,8 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
       Remove(endpoint.host, known, now);
   }
   Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
+  host.drained.erase(std::remove(host.drained.begin(), host.drained.end(), endpoint.address),
+                     host.drained.end());
   instance->endpoint = endpoint;
   instance->channel = std::move(channel);
   // A clock that is ahead must not make the instance the newest forever.
@@ -224,8 +229,11 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
     return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
   }
   instance->configured = configure->second;
-  instance->grpc_client = std::make_unique<GrpcHostClient>(loop_, session_id_, instance->channel,
-                                                           instance->info, limits_);
+  // A drained session stays drained, so a recalled instance gets another one.
+  const int recalls = hosts_[name].recalls;
+  instance->grpc_client = std::make_unique<GrpcHostClient>(
+      loop_, recalls == 0 ? session_id_ : absl::StrCat(session_id_, "-", recalls),
+      instance->channel, instance->info, limits_);
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + kConfigureDeadline);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
   scheduler_->ExpectHost(name, now);
@@ -417,6 +425,8 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
     LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " was replaced; draining it";
     instance->grpc_client->SendDrain();
     const std::string address = instance->endpoint.address;
+    host->drained.push_back(address);
+    if (host->drained.size() > kMostDrained) host->drained.erase(host->drained.begin());
     Remove(name, instance, now);
     callbacks_.on_retired(address);
   }

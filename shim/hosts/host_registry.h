@@ -33,7 +33,8 @@ namespace outboard::hosts {
 // instance by a newer one without a gap: the newer one is prepared while the older serves, and the
 // older stays ready for a while afterwards.
 //
-// waiting → syncing → shadow → serving ⇄ standby → drained, forgotten
+// waiting → syncing → shadow → serving ⇄ standby → drained, forgotten (called again where no other
+// instance is left)
 //
 // In the shadow the new instance gets the same calls as the serving instance, in one message or
 // point by point, and no pod waits for it. ShadowReport has the differences. An unusable or missing
@@ -59,7 +60,8 @@ class HostRegistry final : public framework::ShadowObserver {
   ~HostRegistry() override;
 
   struct Callbacks {
-    // The connection to this address is gone: a new handshake is needed.
+    // The connection to this address is gone, or its retired instance is wanted again: a new
+    // handshake is needed.
     std::function<void(const std::string& address)> on_lost = [](const std::string&) {};
     // The instance at this address is no longer needed.
     std::function<void(const std::string& address)> on_retired = [](const std::string&) {};
@@ -132,7 +134,9 @@ class HostRegistry final : public framework::ShadowObserver {
     Instance* serving = nullptr;
     // Of the serving instance, the last serving instance, or the first that answered.
     std::optional<v1alpha1::GetHostInfoResponse> info;
-    hosts::Quarantine quarantined;  // by build key
+    hosts::Quarantine quarantined;     // by build key
+    std::vector<std::string> drained;  // addresses of replaced instances
+    int recalls = 0;                   // how often these were called again
   };
 
   // Whether an instance serves and is called.
@@ -147,6 +151,8 @@ class HostRegistry final : public framework::ShadowObserver {
   // change.
   void ReportUnserved();
   void Begin(const std::string& name, Instance* instance, absl::Time now);
+  // If no instance of the host is left that could serve: calls the drained ones again.
+  void RecallDrained(const std::string& name);
   // Ends the instance's session.
   void Disconnect(Instance* instance);
   // NOT_FOUND with a message for the administrator.

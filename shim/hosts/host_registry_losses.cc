@@ -2,6 +2,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shim/clock.h"
@@ -34,6 +35,21 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
   }
   Remove(name, instance, now);
   callbacks_.on_lost(address);
+  RecallDrained(name);
+}
+
+void HostRegistry::RecallDrained(const std::string& name) {
+  Host& host = hosts_[name];
+  const bool another_is_left =
+      std::any_of(host.instances.begin(), host.instances.end(), [](const auto& instance) {
+        return instance->state != InstanceState::kQuarantined &&
+               instance->state != InstanceState::kRefused;
+      });
+  if (another_is_left || host.drained.empty()) return;
+  LOG(WARNING) << "Host \"" << name << "\" has no other instance left; calling those again that "
+               << "were replaced";
+  ++host.recalls;
+  for (const std::string& address : std::exchange(host.drained, {})) callbacks_.on_lost(address);
 }
 
 void HostRegistry::OnSilent(const std::string& name, const std::string& id, absl::Duration silence,

@@ -225,6 +225,36 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   EXPECT_EQ(fakes_["a"]->Count<DrainRequest>(), 1);
 }
 
+// For example if its successor was started by hand, for a trial: without this, all pods would wait
+// beside a host that works.
+TEST_F(ReplacementTest, ADrainedInstanceIsCalledAgainOnceNoOtherIsLeft) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  now_ += absl::Minutes(1);
+  RunOnce();
+  Comes("c", 3);
+  WaitFor({"b standby", "c serving"});
+  fakes_["c"]->Kill();
+  WaitFor({"b serving"});
+  EXPECT_THAT(lost_, ElementsAre(fakes_["c"]->address())) << "another one is left";
+  fakes_["b"]->Kill();
+  WaitFor({});
+  EXPECT_THAT(lost_,
+              ElementsAre(fakes_["c"]->address(), fakes_["b"]->address(), fakes_["a"]->address()));
+  Answers("a", 1);
+  WaitFor({"a serving"});
+  Schedule("one");
+  EXPECT_THAT(effects_.failed, IsEmpty());
+  EXPECT_THAT(effects_.bound, SizeIs(1));
+  // The first session is draining for ever.
+  std::vector<std::string> sessions;
+  for (const auto& request : fakes_["a"]->Requests<v1alpha1::ConfigureRequest>())
+    sessions.push_back(request.session_id());
+  EXPECT_THAT(sessions, ElementsAre("session", "session-1"));
+}
+
 // No pod waits for an instance in the shadow.
 TEST_F(ReplacementTest, CallsOfTheServingInstanceAreObserved) {
   struct Cycles final : public CallObserver {

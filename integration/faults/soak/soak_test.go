@@ -28,6 +28,9 @@ var (
 const (
 	// From then on, in shares of a piece's binds, no shim or no host ends, so that their memory can be compared.
 	shimsStay, hostsStay = 0.35, 0.7
+	// Their memory is compared from then on: a leading shim grows until what it remembers of pods and events is full,
+	// which takes some 15,000 binds.
+	shimsFull = 0.55
 	// Memory is judged if that part has so many binds.
 	enoughBinds = 20000
 	// Without a bind for so long, the piece fails.
@@ -71,7 +74,7 @@ func TestSoak(t *testing.T) {
 		return aShim
 	}}
 	drawing.Go(func() { g.run(drawingContext) })
-	shims := newMemory(c, func(r *replica) *controlplane.Process { return r.Shim }, shimsFrom, *binds)
+	shims := newMemory(c, func(r *replica) *controlplane.Process { return r.Shim }, int(shimsFull*float64(*binds)), *binds)
 	hosts := newMemory(c, func(r *replica) *controlplane.Process { return r.Host }, hostsFrom, *binds)
 	sampling.Go(func() { shims.sample(drawingContext) })
 	sampling.Go(func() { hosts.sample(drawingContext) })
