@@ -77,7 +77,7 @@ void HostCalls::OnProbesUnanswered(const std::string& name, absl::Duration silen
 void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
   const auto it = state_.hosts.find(name);
   if (it == state_.hosts.end()) return;
-  if (!it->second.breaker.OnProbeAnswered()) return;
+  if (!it->second.breaker.OnProbeAnswered(now)) return;
   LOG(INFO) << "Host \"" << name << "\" answered a probe; calling it again";
   it->second.unavailable_since = absl::InfinitePast();
   state_.queue.HostReturned(name, now);
@@ -355,7 +355,7 @@ void HostCalls::OnHostCallEnded(const std::string& name, HostCall call, const ab
   if (status.ok()) return host.breaker.OnAnswer(call);
   state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
   if (NeedsNewSession(status)) host.wants_new_session = true;
-  if (!host.breaker.OnFailure(call)) return;
+  if (!host.breaker.OnFailure(call, now)) return;
   host.unavailable_since = now;
   LOG(ERROR) << "Host \"" << name << "\" failed " << state_.options.breaker_failures
              << " calls in a row; not calling it until it answers a probe; last error: "

@@ -81,20 +81,50 @@ class BreakerTest : public ::testing::Test {
 
 TEST(Breaker, CountsEachKindOfCallApart) {
   using framework::HostCall;
+  const absl::Time kNow = absl::UnixEpoch() + absl::Hours(1);
   framework::Breaker breaker;
   breaker.SetLimit(2);
-  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm));
+  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm, kNow));
   breaker.OnAnswer(HostCall::kUnreserve);
-  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm)) << "a good Unreserve hides nothing";
+  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, kNow)) << "a good Unreserve hides nothing";
   EXPECT_TRUE(breaker.open());
-  EXPECT_TRUE(breaker.OnProbeAnswered());
-  EXPECT_FALSE(breaker.OnFailure(HostCall::kUnreserve)) << "the first of its kind";
-  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm)) << "half open";
-  EXPECT_TRUE(breaker.OnProbeAnswered());
+  EXPECT_TRUE(breaker.OnProbeAnswered(kNow));
+  EXPECT_FALSE(breaker.OnFailure(HostCall::kUnreserve, kNow)) << "the first of its kind";
+  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, kNow)) << "half open";
+  EXPECT_TRUE(breaker.OnProbeAnswered(kNow + framework::Breaker::kFirstPause));
   breaker.OnAnswer(HostCall::kAlgorithm);
-  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm));
+  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm, kNow));
   breaker.Reset();
-  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm));
+  EXPECT_FALSE(breaker.OnFailure(HostCall::kAlgorithm, kNow));
+}
+
+// A host that answers probes, but no calls, would otherwise block all hosts' pods for one deadline
+// after each probe.
+TEST(Breaker, StaysOpenForLongerEachTime) {
+  using framework::HostCall;
+  framework::Breaker breaker;
+  breaker.SetLimit(2);
+  absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  breaker.OnFailure(HostCall::kAlgorithm, now);
+  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, now));
+  EXPECT_TRUE(breaker.OnProbeAnswered(now)) << "at once, the first time";
+  for (const int seconds : {2, 4, 8, 16, 30, 30}) {
+    EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, now));
+    now += absl::Seconds(seconds);
+    EXPECT_FALSE(breaker.OnProbeAnswered(now - absl::Milliseconds(1))) << seconds;
+    EXPECT_TRUE(breaker.open());
+    EXPECT_TRUE(breaker.OnProbeAnswered(now)) << seconds;
+  }
+  // An answer to that kind of call ends it; another kind's does not.
+  breaker.OnAnswer(HostCall::kPermit);
+  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, now));
+  EXPECT_FALSE(breaker.OnProbeAnswered(now));
+  now += absl::Seconds(30);
+  EXPECT_TRUE(breaker.OnProbeAnswered(now));
+  breaker.OnAnswer(HostCall::kAlgorithm);
+  breaker.OnFailure(HostCall::kAlgorithm, now);
+  EXPECT_TRUE(breaker.OnFailure(HostCall::kAlgorithm, now));
+  EXPECT_TRUE(breaker.OnProbeAnswered(now));
 }
 
 // Each of these calls blocks all pods until its deadline. The good answers that the host gives to
@@ -110,6 +140,7 @@ TEST_F(BreakerTest, FailuresAtReserveOpenTheBreaker) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));
   host_.reserve = nullptr;
+  now_ += framework::Breaker::kFirstPause;
   scheduler_.OnProbeAnswered(kHost, now_);
   while (scheduler_.ScheduleOne(now_)) continue;
   EXPECT_FALSE(scheduler_.IsHeldBack(kHost));

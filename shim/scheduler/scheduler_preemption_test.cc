@@ -793,6 +793,7 @@ TEST_F(SchedulerPreemptionTest, ALyingHostIsNotBelieved) {
     EXPECT_THAT(std::exchange(observer_.protocol_errors, {})[0], HasSubstr(lie.complaint));
     EXPECT_EQ(Queued("p").place, queue::Place::kParked);
     scheduler_.events()->OnPodDelete("uid-p", now_);
+    now_ += framework::Breaker::kLongestPause;
     scheduler_.OnProbeAnswered(kHost, now_);  // Some lies in a row open the breaker.
   }
   EXPECT_THAT(effects_.evictions, IsEmpty());
