@@ -240,11 +240,12 @@ class FakeHost::Services {
   Cycling cycle_;
 };
 
-std::unique_ptr<FakeHost> FakeHost::Start(const std::string& address, const std::string& instance) {
+std::unique_ptr<FakeHost> FakeHost::Start(const std::string& address, const std::string& instance,
+                                          std::shared_ptr<grpc::ServerCredentials> credentials) {
   std::unique_ptr<FakeHost> host(new FakeHost(instance));
   grpc::ServerBuilder builder;
   int port = 0;
-  builder.AddListeningPort(address, grpc::InsecureServerCredentials(), &port);
+  builder.AddListeningPort(address, std::move(credentials), &port);
   host->services_->Register(&builder);
   host->server_ = builder.BuildAndStart();
   if (host->server_ == nullptr) return nullptr;

@@ -3,6 +3,7 @@
 #define OUTBOARD_PROTO_TESTING_FAKE_HOST_H_
 
 #include <google/protobuf/message.h>
+#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/sync_stream.h>
@@ -55,8 +56,9 @@ grpc::Status CallFailure(v1alpha1::CallError::Reason reason, const std::string& 
 class FakeHost {
  public:
   // `address` as for any host: `unix:PATH`, or 127.0.0.1:0.
-  static std::unique_ptr<FakeHost> Start(const std::string& address,
-                                         const std::string& instance = "fake-1");
+  static std::unique_ptr<FakeHost> Start(
+      const std::string& address, const std::string& instance = "fake-1",
+      std::shared_ptr<grpc::ServerCredentials> credentials = grpc::InsecureServerCredentials());
   ~FakeHost();
 
   // Where it listens, with the assigned port.

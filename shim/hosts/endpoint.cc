@@ -27,13 +27,17 @@ namespace {
 
 constexpr int kMaxSentBytes = 16 << 20;
 constexpr int kMaxMetadataBytes = 64 << 10;
+// How long an attempt to connect may take: over the network several round trips.
+constexpr int kLocalConnectMillis = 20;
+constexpr int kNetworkConnectMillis = 10000;
 
-grpc::ChannelArguments HostChannelArguments() {
+grpc::ChannelArguments HostChannelArguments(int connect_millis) {
   grpc::ChannelArguments args;
   args.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   args.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   args.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 20);
-  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 20);
+  // Despite its name the time that an attempt has.
+  args.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, connect_millis);
   args.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
   args.SetInt(GRPC_ARG_MAX_METADATA_SIZE, kMaxMetadataBytes);
   args.SetMaxReceiveMessageSize(kMaxAnswerBytes);
@@ -85,7 +89,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> DialUnix(const std::string& path,
                                                     ", which allowedUids does not list"));
   }
   const int fd = std::exchange(socket.fd, -1);
-  return grpc::CreateCustomInsecureChannelFromFd("outboard-host", fd, HostChannelArguments());
+  return grpc::CreateCustomInsecureChannelFromFd("outboard-host", fd,
+                                                 HostChannelArguments(kLocalConnectMillis));
 }
 
 absl::StatusOr<std::string> ReadFile(const std::string& path) {
@@ -105,7 +110,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> DialTls(const Endpoint& endpoint)
     if (!text.ok()) return text.status();
     *pem = *std::move(text);
   }
-  grpc::ChannelArguments args = HostChannelArguments();
+  grpc::ChannelArguments args = HostChannelArguments(kNetworkConnectMillis);
   if (!endpoint.tls->server_name.empty()) args.SetSslTargetNameOverride(endpoint.tls->server_name);
   return grpc::CreateCustomChannel(endpoint.address, grpc::SslCredentials(options), args);
 }
@@ -121,7 +126,7 @@ bool IsHostName(absl::string_view name) {
 
 std::shared_ptr<grpc::Channel> NewHostChannel(const std::string& address) {
   return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   HostChannelArguments());
+                                   HostChannelArguments(kLocalConnectMillis));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::Channel>> Dial(const Endpoint& endpoint,

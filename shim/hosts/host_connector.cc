@@ -222,9 +222,13 @@ void HostConnector::Probe(const KnownEndpoint& entry) {
   context.set_deadline(absl::ToChronoTime(absl::Now() + kHandshakeTimeout));
   v1alpha1::ProbeResponse response;
   const grpc::Status status = stub->Probe(&context, v1alpha1::ProbeRequest(), &response);
-  // Other errors are answers, or mean that nothing listens there. Then the connection of the calls
-  // shows whether the host is gone.
-  NoteProbe(entry, status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED, began);
+  // Over the network, a machine that is gone ends no connection, and new ones end in any way. Where
+  // nothing listens on a Unix socket, the connection of the calls shows whether the host is gone.
+  // Other errors are answers.
+  const bool may_be_gone =
+      entry.endpoint.tls.has_value() && status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  NoteProbe(entry, !may_be_gone && status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED,
+            began);
   if (!status.ok()) return;
   if (response.host_instance() != entry.instance) {
     callbacks_.on_gone(entry.endpoint.host, entry.instance);
