@@ -59,17 +59,23 @@ type replicas struct {
 func startReplicas(t *testing.T) *replicas {
 	t.Helper()
 	// The lease is checked when the request is sent; one more second for its way.
-	return startReplicasWith(t, "", renewDeadline+time.Second)
+	return startReplicasWith(t, replicaOptions{latestBind: renewDeadline + time.Second})
 }
 
-// startReplicasWith: text is a part of the configuration.
-func startReplicasWith(t *testing.T, text string, latestBind time.Duration) *replicas {
+type replicaOptions struct {
+	text       string        // a part of the configuration
+	latestBind time.Duration // after the last renewal
+	// server returns where a replica reaches the API server; nil: at its own address.
+	server func(c *controlplane.ControlPlane, user string) string
+}
+
+func startReplicasWith(t *testing.T, options replicaOptions) *replicas {
 	t.Helper()
 	if *against == "kube-scheduler" {
 		t.Skip("kube-scheduler has no fence")
 	}
 	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
-	r := &replicas{T: t, ControlPlane: c, trail: followTrail(t, c), latestBind: latestBind, replicas: map[string]*controlplane.Outboard{}}
+	r := &replicas{T: t, ControlPlane: c, trail: followTrail(t, c), latestBind: options.latestBind, replicas: map[string]*controlplane.Outboard{}}
 	var err error
 	if r.client, err = c.Client(); err != nil {
 		t.Fatal(err)
@@ -85,8 +91,13 @@ func startReplicasWith(t *testing.T, text string, latestBind time.Duration) *rep
 		if err := c.LetSchedule(t.Context(), user); err != nil {
 			t.Fatal(err)
 		}
+		server := ""
+		if options.server != nil {
+			server = options.server(c, user)
+		}
 		r.replicas[user], err = c.StartOutboard(t.Context(), controlplane.OutboardOptions{
-			Config: controlplane.SchedulerConfig{LeaderElect: true, QPS: 1000, Text: text}, Name: "-" + user, User: user,
+			Config: controlplane.SchedulerConfig{LeaderElect: true, QPS: 1000, Text: options.text}, Name: "-" + user, User: user,
+			APIServer: server,
 		})
 		if err != nil {
 			t.Fatal(err)

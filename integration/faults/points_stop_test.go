@@ -45,7 +45,7 @@ func TestLeaderIsStoppedAtEachPoint(t *testing.T) {
 	// checks, too.
 	const latestBind = 8 * time.Second
 	program := pointsProgram(t)
-	r := startReplicasWith(t, "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}\n", latestBind)
+	r := startReplicasWith(t, replicaOptions{text: "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}\n", latestBind: latestBind})
 	points := slices.Clone(leasePoints)
 	rand.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
 	if *pointsOnly != "" {
