@@ -185,7 +185,8 @@ class ShimProcess final : public Shim {
   MetricsSampler sampler_{&metrics_};
   HostCallMetrics host_calls_{&metrics_};
   const cache::ClusterState* cluster_ = nullptr;  // owned by scheduler_; null before it exists
-  diagnostics::AttemptLog attempt_log_{&cluster_};
+  diagnostics::AttemptLog attempt_log_{&cluster_,
+                                       size_t(config_->shim.explain_memory_mib) << 20};
   HostFailures host_failures_;
   Observers observers_{{&observer_, &attempt_log_, &host_failures_}};
   scheduler::Scheduler scheduler_;

@@ -205,7 +205,8 @@ struct ShimConfig {
   std::vector<CustomResourceRule> custom_resources;
   std::optional<ExtenderConfig> extender;  // absent: no extender
   WorkloadLabels metrics;
-  int32_t verbosity = 0;  // log level, 0..10
+  int32_t verbosity = 0;            // log level, 0..10
+  int32_t explain_memory_mib = 64;  // for AttemptLog; 1..65536
 };
 
 struct Config {
@@ -231,7 +232,6 @@ absl::Status CheckReload(const Config& in_force, const Config& next);
 bool SplitHostPort(absl::string_view address, std::string* host, int* port);
 // Whether HOST is a loopback name or address.
 bool IsLoopback(absl::string_view host);
-
 // The configuration's name of a verb: "updateStatus" for UPDATE_STATUS; empty if unknown.
 absl::string_view VerbName(v1alpha1::CustomResource::Verb verb);
 

@@ -112,6 +112,7 @@ deadlines: {cycle: 500ms, reserve: 2s, permit: 3s, queue: 50ms}
 failurePolicies:
 - {plugin: GPUAware, point: score, policy: UseLast}
 verbosity: 3
+explainMemoryMiB: 128
 )");
   ASSERT_TRUE(config.ok()) << config.status();
   const SchedulerConfig& s = config->scheduler;
@@ -141,6 +142,7 @@ verbosity: 3
   EXPECT_EQ(config->shim.hosts[1].tls->server_name, "s");
   EXPECT_EQ(config->shim.deadlines.queue, absl::Milliseconds(50));
   EXPECT_EQ(config->shim.verbosity, 3);
+  EXPECT_EQ(config->shim.explain_memory_mib, 128);
   EXPECT_EQ(config->shim.secure_serving, (SecureServing{"[::]:443", "/c", "/k", "/a"}));
   EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::SCORE), FailurePolicy::kUseLast);
   EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::FILTER), FailurePolicy::kFailClosed);
@@ -403,6 +405,8 @@ TEST(ParseConfig, ShimErrors) {
       {"metrics: {jobNameLabels: [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r]}\n",
        "f.yaml:3:11: metrics.jobNameLabels: must have at most 16 entries"},
       {"verbosity: 11\n", "f.yaml:3:1: verbosity: Invalid value: 11: must be from 0 to 10"},
+      {"explainMemoryMiB: 0\n",
+       "f.yaml:3:1: explainMemoryMiB: Invalid value: 0: must be from 1 to 65536"},
       {"host: []\n", "f.yaml:3:1: host: unknown field; did you mean hosts?"},
   };
   for (const ErrorCase& c : cases) {

@@ -234,6 +234,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Texts(out, "jobNameLabels", shim.metrics.job_labels);
   out << YAML::EndMap;
   Field(out, "verbosity", shim.verbosity);
+  Field(out, "explainMemoryMiB", shim.explain_memory_mib);
   out << YAML::EndMap;
 }
 

@@ -69,6 +69,7 @@ extender:
   tls: {certFile: c, keyFile: k, clientCAFile: a}
 metrics: {workloadTypeLabel: kind, workloadTypes: [a], jobNameLabels: [job]}
 verbosity: 2
+explainMemoryMiB: 1
 )";
 
 // A row of the page: `| path | default | reloads | meaning |`.

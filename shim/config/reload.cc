@@ -21,6 +21,7 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("podInitialBackoffSeconds", a.pod_initial_backoff == b.pod_initial_backoff);
   same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
   same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
+  same("explainMemoryMiB", in_force.shim.explain_memory_mib == next.shim.explain_memory_mib);
   same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
   same("extender", in_force.shim.extender == next.shim.extender);
   // Hosts that may read a resource have its objects in their caches.

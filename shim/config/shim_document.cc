@@ -434,6 +434,12 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
     reader.problems().Add(reader.where("verbosity"), absl::StrCat("Invalid value: ", out->verbosity,
                                                                   ": must be from 0 to 10"));
   }
+  reader.Int32("explainMemoryMiB", &out->explain_memory_mib);
+  if (out->explain_memory_mib < 1 || out->explain_memory_mib > 65536) {
+    reader.problems().Add(
+        reader.where("explainMemoryMiB"),
+        absl::StrCat("Invalid value: ", out->explain_memory_mib, ": must be from 1 to 65536"));
+  }
   reader.Finish();
 }
 

@@ -30,10 +30,8 @@ namespace outboard::diagnostics {
 class AttemptLog final : public scheduler::Observer {
  public:
   static constexpr size_t kAttemptsPerPod = 3;
-  static constexpr size_t kDefaultMaxBytes = size_t{64} << 20;
 
-  explicit AttemptLog(const cache::ClusterState* const* cluster,
-                      size_t max_bytes = kDefaultMaxBytes)
+  AttemptLog(const cache::ClusterState* const* cluster, size_t max_bytes)
       : cluster_(cluster), max_bytes_(max_bytes) {}
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,

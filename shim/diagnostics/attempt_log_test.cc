@@ -12,6 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
+constexpr size_t kAmple = size_t{64} << 20;
+
 class AttemptLogTest : public ::testing::Test {
  protected:
   void AddNodes(int count) {
@@ -69,7 +71,7 @@ class AttemptLogTest : public ::testing::Test {
 };
 
 TEST_F(AttemptLogTest, ReportsEveryNodeOfAnAttempt) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   AddNodes(4);
   Algorithm(log, Pod("a"), 2);
   EXPECT_EQ(Explained(log, "ns/a")["attempts"][0]["result"], "in progress");
@@ -88,7 +90,7 @@ TEST_F(AttemptLogTest, ReportsEveryNodeOfAnAttempt) {
 }
 
 TEST_F(AttemptLogTest, KeepsTheNamesThatNodesHadThen) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   AddNodes(1);
   Algorithm(log, Pod("a"), 0);
   cluster_.RemoveNode("n0");
@@ -101,7 +103,7 @@ TEST_F(AttemptLogTest, KeepsTheNamesThatNodesHadThen) {
 }
 
 TEST_F(AttemptLogTest, KeepsThreeAttemptsOfAPod) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   AddNodes(2);
   for (int i = 0; i < 5; ++i) {
     Algorithm(log, Pod("a"), 0);
@@ -115,7 +117,7 @@ TEST_F(AttemptLogTest, KeepsThreeAttemptsOfAPod) {
 }
 
 TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   log.OnAttemptEnd(Pod("a"), "p", scheduler::AttemptResult::kHostUnavailable, "",
                    "host \"main\" is unavailable", absl::ZeroDuration());
   const nlohmann::json attempt = Explained(log, "ns/a")["attempts"][0];
@@ -125,7 +127,7 @@ TEST_F(AttemptLogTest, AnAttemptWithoutAnAnswerIsOnRecordToo) {
 }
 
 TEST_F(AttemptLogTest, ReportsVictims) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   AddNodes(1);
   Algorithm(log, Pod("a"), 0);
   log.OnPreemption(Pod("a"), "n0", {std::make_shared<kube::PodObject>(Pod("victim"))}, 1);
@@ -137,7 +139,7 @@ TEST_F(AttemptLogTest, ReportsVictims) {
 }
 
 TEST_F(AttemptLogTest, ARecreatedPodDoesNotEndTheAttemptOfItsNamesake) {
-  AttemptLog log(&cluster_pointer_);
+  AttemptLog log(&cluster_pointer_, kAmple);
   AddNodes(1);
   Algorithm(log, Pod("a"), 0);
   kube::PodObject again = Pod("a");

@@ -280,6 +280,8 @@ func (c *cluster) stopAPIServer(ctx context.Context, pause time.Duration) bool {
 		return false
 	}
 	defer c.apiServer.Unlock()
+	c.record.apiServerStops()
+	defer c.record.apiServerGoesOn()
 	return stop(ctx, c.APIServer(), pause)
 }
 

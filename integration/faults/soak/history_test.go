@@ -68,6 +68,9 @@ type record struct {
 	// When another client than a replica last deleted or overwrote the lease, and whose it was.
 	theft  time.Time
 	victim string
+	// How long the API server was stopped since the theft, and since when it is stopped (zero: it runs).
+	stopped   time.Duration
+	stopBegan time.Time
 	// When nodes were deleted.
 	gone map[string]time.Time
 
@@ -139,7 +142,7 @@ func (r *record) apply(event *clientv3.Event) error {
 // lease: a replica takes the lease only when it is free or has expired. What others do with it is a theft.
 func (r *record) lease(holder, writer string) {
 	if !isReplica(writer) && isReplica(r.writer) {
-		r.theft, r.victim = time.Now(), r.writer
+		r.theft, r.victim, r.stopped = time.Now(), r.writer, 0
 	}
 	if holder != "" && holder != r.holder && isReplica(writer) {
 		r.result.Leaders++
@@ -148,6 +151,27 @@ func (r *record) lease(holder, writer string) {
 		writer = ""
 	}
 	r.holder, r.writer = holder, writer
+}
+
+// apiServerStops and apiServerGoesOn say that a fault stops the API server, and has let it go on.
+func (r *record) apiServerStops() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.stopBegan = time.Now()
+}
+
+func (r *record) apiServerGoesOn() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.stopped, r.stopBegan = r.stopped+r.stopsFor(), time.Time{}
+}
+
+// stopsFor is the part of the present stop that came after the theft. The caller holds the mutex.
+func (r *record) stopsFor() time.Duration {
+	if r.stopBegan.IsZero() {
+		return 0
+	}
+	return min(time.Since(r.stopBegan), time.Since(r.theft))
 }
 
 // bound judges a bind. The caller holds the mutex.
@@ -171,11 +195,12 @@ func (r *record) bound(bind checker.Bind) {
 	}
 	switch {
 	case r.writer == user:
-	case r.victim == user && time.Since(r.theft) < theftGrace:
+	case r.victim == user && time.Since(r.theft)-r.stopped-r.stopsFor() < theftGrace:
 		r.result.AfterTheft++
 	default:
 		r.result.Unfenced++
-		r.example("%s was bound by %s at revision %d, when the lease's holder was %q, of %q", bind.Pod.Name, user, bind.Revision, r.holder, r.writer)
+		r.example("%s was bound by %s at revision %d, when the lease's holder was %q, of %q; %v after a theft from %q; the API server was stopped for %v since then",
+			bind.Pod.Name, user, bind.Revision, r.holder, r.writer, time.Since(r.theft), r.victim, r.stopped+r.stopsFor())
 	}
 }
 

@@ -1,6 +1,7 @@
 package soak
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -12,26 +13,31 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// memory samples the resident memory of a process of each replica once a second, and compares what lived from one
-// number of binds to another one.
+// memory samples the resident memory of a process of each replica once a second.
 type memory struct {
 	*cluster
-	process  func(*replica) *controlplane.Process
-	from, to int                    // binds
-	samples  map[int][]memorySample // by process id
-	names    map[int]string
+	process func(*replica) *controlplane.Process
+	warm    int // binds until a process remembers as much as it ever will
 
-	mutex sync.Mutex
-	now   map[string]int // MiB, by name
+	mutex   sync.Mutex
+	samples map[life][]memorySample
+	now     map[string]int // MiB, by name
+}
+
+// life is a part of a process's life: a replica that begins to lead remembers more than before.
+type life struct {
+	pid   int
+	name  string
+	leads bool
 }
 
 type memorySample struct {
-	binds int
+	binds int // of the piece
 	mib   float64
 }
 
-func newMemory(c *cluster, process func(*replica) *controlplane.Process, from, to int) *memory {
-	return &memory{cluster: c, process: process, from: from, to: to, samples: map[int][]memorySample{}, names: map[int]string{}, now: map[string]int{}}
+func newMemory(c *cluster, process func(*replica) *controlplane.Process, warm int) *memory {
+	return &memory{cluster: c, process: process, warm: warm, samples: map[life][]memorySample{}, now: map[string]int{}}
 }
 
 // last returns the last sample of each process.
@@ -53,6 +59,7 @@ func (m *memory) sample(ctx context.Context) {
 		case <-tick:
 		}
 		bound, _, _ := m.record.progress()
+		leader := m.record.leader()
 		for _, user := range users {
 			r := m.replicas[user]
 			if !r.mutex.TryLock() {
@@ -62,42 +69,50 @@ func (m *memory) sample(ctx context.Context) {
 			usage, err := process.Usage()
 			if err == nil && !hasEnded(process) {
 				mib := float64(usage.RSS) / (1 << 20)
+				key := life{process.PID(), process.Name, user == leader}
 				m.mutex.Lock()
 				m.now[process.Name] = int(mib)
+				m.samples[key] = append(m.samples[key], memorySample{bound, mib})
 				m.mutex.Unlock()
-				if bound >= m.from && bound <= m.to {
-					m.names[process.PID()] = process.Name
-					m.samples[process.PID()] = append(m.samples[process.PID()], memorySample{bound, mib})
-				}
 			}
 			r.mutex.Unlock()
 		}
 	}
 }
 
-// compare returns the processes that lived through both the first and the last tenth; short: that is too short to
-// judge them.
-func (m *memory) compare() (lived []Memory, short bool) {
-	tenth := (m.to - m.from) / 10
-	mean := func(samples []memorySample, from, to int) float64 {
-		sum, n := 0.0, 0
-		for _, s := range samples {
-			if s.binds >= from && s.binds <= to {
-				sum += s.mib
-				n++
-			}
+// compare returns the lives with at least leastLife binds after they were warm: the memory in the first and in the last
+// tenth of these binds.
+func (m *memory) compare() (lived []Memory) {
+	for key, samples := range m.samples {
+		from, to := samples[0].binds+m.warm, samples[len(samples)-1].binds
+		if to-from < leastLife {
+			continue
 		}
-		if n == 0 {
-			return 0
+		tenth := (to - from) / 10
+		name := key.name
+		if key.leads {
+			name += ", leading"
 		}
-		return sum / float64(n)
+		lived = append(lived, Memory{name, to - from, meanMemory(samples, from, from+tenth), meanMemory(samples, to-tenth, to)})
 	}
-	for pid, samples := range m.samples {
-		first, last := mean(samples, m.from, m.from+tenth), mean(samples, m.to-tenth, m.to)
-		if first > 0 && last > 0 {
-			lived = append(lived, Memory{m.names[pid], m.to - m.from, first, last})
+	slices.SortFunc(lived, func(a, b Memory) int { return cmp.Or(cmp.Compare(a.Process, b.Process), b.Binds-a.Binds) })
+	return lived
+}
+
+// meanMemory is of the samples in a range of binds, or of the last one before it if it has none.
+func meanMemory(samples []memorySample, from, to int) float64 {
+	sum, n, before := 0.0, 0, samples[0].mib
+	for _, s := range samples {
+		switch {
+		case s.binds < from:
+			before = s.mib
+		case s.binds <= to:
+			sum += s.mib
+			n++
 		}
 	}
-	slices.SortFunc(lived, func(a, b Memory) int { return int(b.First - a.First) })
-	return lived, m.to-m.from < enoughBinds
+	if n == 0 {
+		return before
+	}
+	return sum / float64(n)
 }

@@ -43,10 +43,10 @@ type Result struct {
 	Short  bool      `json:"short"` // too short for a judgement of memory
 }
 
-// Memory is the memory of a process that lived through the steady part of a piece.
+// Memory is the memory of a process in the part of its life in which it should not grow.
 type Memory struct {
-	Process     string  `json:"process"`
-	Binds       int     `json:"binds"` // in the steady part
+	Process     string  `json:"process"` // and whether its replica led
+	Binds       int     `json:"binds"`   // in the steady part
 	First, Last float64 // MiB resident, mean of the first and of the last tenth of these binds
 }
 
