@@ -221,6 +221,31 @@ TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
     EXPECT_TRUE(absl::StartsWith(harness_.PlaceOf(placement).node, "tight"));
 }
 
+TEST_F(GroupPlansTest, TheScoresBehindEachMembersNodeAreExplained) {
+  std::vector<v1alpha1::Node> nodes;
+  for (int i = 0; i < 4; ++i) nodes.push_back(NodeOf(absl::StrCat("n", i), {8 + i, 8, 10, ""}));
+  std::vector<v1alpha1::Pod> pods;
+  for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 2}, "g"));
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
+  const auto plain = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  ASSERT_EQ(plain.placements_size(), 3);
+  for (const auto& placement : plain.placements())
+    EXPECT_FALSE(placement.has_scored() || placement.has_score()) << "without explain";
+
+  harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
+  harness_.explain = true;
+  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  ASSERT_EQ(response.placements_size(), 3);
+  for (const auto& placement : response.placements()) {
+    EXPECT_EQ(placement.scored().slots_size(), 4);
+    EXPECT_EQ(static_cast<uint32_t>(placement.scored().slots_size()), placement.feasible());
+    EXPECT_EQ(harness_.BestScored(placement), harness_.PlaceOf(placement).node);
+  }
+  // Each counts for the next.
+  EXPECT_NE(response.placements(0).score().SerializeAsString(),
+            response.placements(1).score().SerializeAsString());
+}
+
 TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
   std::vector<v1alpha1::Node> nodes;
   for (int i = 0; i < 3; ++i) nodes.push_back(NodeOf(absl::StrCat("a", i), {4, 8, 10, "r1"}));

@@ -134,6 +134,7 @@ v1alpha1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t sta
   request.mutable_filter()->set_percentage_of_nodes_to_score(percentage);
   for (const std::string& other : next) request.add_next_pod_uids(other);
   request.set_place_group(place_group);
+  request.set_explain(explain);
   v1alpha1::CycleResponse response;
   const runtime::CallStatus status = session_->Cycle(request, now, &response);
   EXPECT_TRUE(status.ok()) << status.message();
@@ -175,8 +176,13 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
   place.feasible = static_cast<uint32_t>(feasible.size());
   if (feasible.empty() || response.pre_score().has_error() || response.score().has_error())
     return place;
-  std::vector<int64_t> totals(feasible.size(), 0);
-  for (const v1alpha1::PluginScores& scores : response.score().plugins()) {
+  place.node = nodes_[feasible[Select(response.score(), feasible.size())]].name();
+  return place;
+}
+
+size_t PlansHarness::Select(const v1alpha1::ScoreResponse& response, size_t num_nodes) const {
+  std::vector<int64_t> totals(num_nodes, 0);
+  for (const v1alpha1::PluginScores& scores : response.plugins()) {
     const auto weight = std::find_if(weights_.begin(), weights_.end(), [&](const auto& entry) {
       return entry.first == scores.plugin();
     });
@@ -191,8 +197,13 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
     const size_t left = first_best(2 * i + 1);
     return left < totals.size() ? left : first_best(2 * i + 2);
   };
-  place.node = nodes_[feasible[first_best(0)]].name();
-  return place;
+  return first_best(0);
+}
+
+std::string PlansHarness::BestScored(const v1alpha1::PlannedPlacement& placement) const {
+  const auto& slots = placement.scored().slots();
+  const size_t best = Select(placement.score(), static_cast<size_t>(slots.size()));
+  return nodes_.at(slots[static_cast<int>(best)]).name();
 }
 
 Place PlansHarness::PlaceOf(const v1alpha1::PlannedPlacement& placement) const {

@@ -57,12 +57,17 @@ class PlansHarness {
   Place Choose(const std::string& uid, uint32_t start_offset,
                const v1alpha1::CycleResponse& response) const;
   Place PlaceOf(const v1alpha1::PlannedPlacement& placement) const;
+  // The node that the scores of an explained placement select.
+  std::string BestScored(const v1alpha1::PlannedPlacement& placement) const;
   uint32_t percentage = 0;  // percentageOfNodesToScore
+  bool explain = false;
   absl::Time now = absl::FromUnixSeconds(1'800'000'000);
 
  private:
   v1alpha1::SyncRequest Next(v1alpha1::SyncRequest::Phase phase);
   void Apply(const v1alpha1::SyncRequest& request);
+  // The index of the selected one of `num_nodes` scored nodes.
+  size_t Select(const v1alpha1::ScoreResponse& response, size_t num_nodes) const;
 
   sdk::PluginRegistry registry_;
   std::unique_ptr<runtime::Session> session_;

@@ -50,6 +50,7 @@ golden preempted_json --cluster chain.yaml --pods chain-pods.yaml --until-settle
 golden preempted_explain --cluster chain.yaml --pods chain-pods.yaml --until-settled --explain filler
 golden explain "${pods[@]}" --explain web-1
 golden explain_namespaced "${pods[@]}" --explain research/large-0
+golden explain_group "${pods[@]}" --explain research/train-0
 golden explain_skipped "${pods[@]}" --explain elsewhere
 golden explain_json "${pods[@]}" --explain gated -o json
 golden explain_until_settled "${group[@]}" --until-settled --explain train-0

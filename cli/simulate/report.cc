@@ -55,7 +55,8 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::Algorith
   diagnostics::FillNodes(
       {result.examined_slots, result.feasible_positions, result.totals,
        result.diagnosis.absent_nodes_reason, result.tried_slot, result.tried_status,
-       response.filter(), response.score(), profile.score_plugins, profile.skipped_score_plugins},
+       response.filter(), result.placed_together ? result.explained : response.score(),
+       profile.score_plugins, profile.skipped_score_plugins},
       slots,
       [this](uint32_t slot) -> const std::string& {
         return (*cluster_)->NodeAt(slot)->node.name();

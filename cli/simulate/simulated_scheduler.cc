@@ -105,17 +105,20 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
   for (const config::HostSpec& spec : specs) {
     absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
     std::shared_ptr<grpc::Channel> channel;
+    absl::Status refused;  // says more than that the time is over
     do {
       // A child process needs a moment until it listens, and on a busy machine until it answers. A
       // refused connection fails at once.
       channel = hosts::NewHostChannel(spec.address);
       info = hosts::Handshake(channel, give_up - SteadyNow());
+      if (absl::IsUnavailable(info.status())) refused = info.status();
       if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
     } while ((absl::IsUnavailable(info.status()) || absl::IsDeadlineExceeded(info.status())) &&
              SteadyNow() < give_up);
     if (!info.ok()) {
+      const absl::Status& why = refused.ok() ? info.status() : refused;
       return absl::UnavailableError(
-          absl::StrCat("host at ", spec.address, " does not answer: ", info.status().message()));
+          absl::StrCat("host at ", spec.address, " does not answer: ", why.message()));
     }
     asked.push_back(WhatServes(spec.address, *info));
     const absl::Status taken = hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0},

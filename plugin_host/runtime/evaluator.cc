@@ -213,7 +213,13 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
                       absl::Span<const Slot> nodes, bool explain,
                       v1alpha1::ScoreResponse* response) {
   response->Clear();
-  if (!RunScores(attempt, pod, now, nodes, /*verdict_cache=*/nullptr, response)) return;
+  if (RunScores(attempt, pod, now, nodes, /*verdict_cache=*/nullptr, response))
+    WriteScores(attempt, pod, now, nodes, explain, response);
+}
+
+void Evaluator::WriteScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
+                            absl::Span<const Slot> nodes, bool explain,
+                            v1alpha1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
   for (size_t i = 0; i < scored_.size(); ++i) {
@@ -294,8 +300,18 @@ void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod
       return;
     }
     index = SelectNode(attempt, feasible_.size());
+    choice->scored = true;
   }
   choice->slot = feasible_[index];
+}
+
+std::unique_ptr<v1alpha1::PlannedPlacement> Evaluator::Explain(AttemptRecord& attempt,
+                                                               const PodRecord& pod,
+                                                               absl::Time now) {
+  auto scores = std::make_unique<v1alpha1::PlannedPlacement>();
+  scores->mutable_scored()->mutable_slots()->Add(feasible_.begin(), feasible_.end());
+  WriteScores(attempt, pod, now, feasible_, /*explain=*/true, scores->mutable_score());
+  return scores;
 }
 
 }  // namespace outboard::runtime

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
+#include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "proto/outboard/v1alpha1/filter.pb.h"
 #include "proto/outboard/v1alpha1/post_filter.pb.h"
 #include "proto/outboard/v1alpha1/score.pb.h"
@@ -75,7 +77,8 @@ class Evaluator {
     sdk::Slot slot = sdk::kNoSlot;  // kNoSlot: none is feasible, or a plugin failed
     uint32_t processed = 0;
     uint32_t feasible = 0;
-    std::string error;  // of a plugin that failed at PreScore or Score
+    bool scored = false;  // selected by scores
+    std::string error;    // of a plugin that failed at PreScore or Score
   };
   Choice Choose(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                 absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
@@ -85,6 +88,10 @@ class Evaluator {
   Choice ChooseAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                      absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
                      NodeVerdictCache* verdict_cache);
+  // Right after a choice by scores: the nodes among which it was made, and their scores; nothing
+  // else of the placement.
+  std::unique_ptr<v1alpha1::PlannedPlacement> Explain(AttemptRecord& attempt,
+                                                      const sdk::PodRecord& pod, absl::Time now);
   // The index of the node that the shim would select, of nodes just scored without an error.
   size_t SelectNode(const AttemptRecord& attempt, size_t num_nodes);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
@@ -121,6 +128,10 @@ class Evaluator {
   bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                  absl::Span<const sdk::Slot> nodes, NodeVerdictCache* verdict_cache,
                  v1alpha1::ScoreResponse* response);
+  // The scores that RunScores left for these nodes.
+  void WriteScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
+                   absl::Span<const sdk::Slot> nodes, bool explain,
+                   v1alpha1::ScoreResponse* response);
   // Scores the nodes without a cached score, with a node-local plugin.
   sdk::Verdict ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                             absl::Time now, absl::Span<const sdk::Slot> nodes,

@@ -433,6 +433,8 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
       planned.feasible = choice.feasible;
       error_ = choice.error;
       if (choice.slot == sdk::kNoSlot) NoteRejection(filter_);
+      if (context_.explain && choice.scored)
+        planned.scores = tools_.evaluator->Explain(*planned.attempt, *member.pod, context_.now);
     }
     if (!error_.empty()) return false;
     if (planned.slot == sdk::kNoSlot) {

@@ -31,6 +31,7 @@ struct PlanContext {
   // For groups: only on these nodes; empty: on any. And whether to cache failures.
   absl::Span<const sdk::Slot> among;
   bool remembers = true;
+  bool explain = false;  // for people: keep the scores by which members of a group got their nodes
 };
 
 // A pod, its node, and the attempt that PreFilter began for it.
@@ -40,6 +41,8 @@ struct PlannedPod {
   uint32_t processed = 0;
   uint32_t feasible = 0;
   std::unique_ptr<AttemptRecord> attempt;
+  // With PlanContext.explain, if the node was selected by scores; only these two fields.
+  std::unique_ptr<v1alpha1::PlannedPlacement> scores;
 };
 
 // A group's plan: at least `needed` pods, or none and why.

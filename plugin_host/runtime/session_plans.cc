@@ -31,6 +31,7 @@ PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Targ
   context.profile = target.attempt->profile;
   context.now = Clock(now);
   context.options = SearchOf(request.filter());
+  context.explain = request.explain();
   // Reserves time for the answer's transport.
   context.deadline = absl::Now() + absl::Microseconds(request.deadline_micros()) / 2;
   return context;
@@ -118,6 +119,7 @@ void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
   for (size_t i = 0; i < pods.size(); ++i) {
     PlannedPod& planned = pods[i];
     v1alpha1::PlannedPlacement* placement = response->add_placements();
+    if (planned.scores != nullptr) placement->Swap(planned.scores.get());
     placement->set_pod_uid(planned.pod->pod.uid());
     placement->set_slot(planned.slot);
     placement->set_processed(planned.processed);

@@ -1,6 +1,7 @@
 #include "shim/framework/algorithm.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "absl/algorithm/container.h"
@@ -317,6 +318,19 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   EvaluateFilter(request, NumToFind(*request.profile, candidates_.size()));
 }
 
+void AddExplanation(const v1alpha1::PlannedPlacement& placement,
+                    const std::vector<WeightedPlugin>& score_plugins, AlgorithmResult* result) {
+  if (!placement.has_scored()) return;
+  const auto& slots = placement.scored().slots();
+  result->examined_slots.assign(slots.begin(), slots.end());
+  result->feasible_positions.resize(static_cast<size_t>(slots.size()));
+  std::iota(result->feasible_positions.begin(), result->feasible_positions.end(), 0);
+  result->explained = placement.score();
+  CheckScores(placement.score(), static_cast<uint32_t>(slots.size()), score_plugins,
+              &result->totals)
+      .IgnoreError();
+}
+
 void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
   absl::Status checked =
       CheckPlacements(response_, request.pod->uid(), request.next_pod_uids, request_.place_group());
@@ -324,8 +338,21 @@ void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
     if (cluster_->NodeAt(placement.slot()) == nullptr)
       checked.Update(absl::InternalError(absl::StrCat("no node in slot ", placement.slot())));
   }
+  std::vector<int64_t> totals;
+  for (const v1alpha1::PlannedPlacement& placement : response_.placements()) {
+    if (!request.explain || !placement.has_scored()) continue;
+    for (const uint32_t slot : placement.scored().slots()) {
+      if (cluster_->NodeAt(slot) == nullptr)
+        checked.Update(absl::InternalError(absl::StrCat("no node in slot ", slot)));
+    }
+    checked.Update(CheckScores(placement.score(),
+                               static_cast<uint32_t>(placement.scored().slots_size()),
+                               request.profile->score_plugins, &totals));
+  }
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   result_.outcome = Outcome::kPlaced;
+  if (request.explain)
+    AddExplanation(response_.placements(0), request.profile->score_plugins, &result_);
   result_.is_group = response_.has_group();
   result_.placed_together = true;
   result_.slot = response_.placements(0).slot();

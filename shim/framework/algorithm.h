@@ -64,17 +64,24 @@ struct AlgorithmResult {
   bool is_group = false;
   // With kUnschedulable: other pods of the group that would get the same answer.
   std::vector<std::string> rejected_with;
-  bool placed_together = false;  // with others: per node only "evaluated" is known
+  // With others: per node only "evaluated" is known, unless the host explained the choice.
+  bool placed_together = false;
 
   // For diagnostics: what was answered, for which nodes, in the order of examination.
   int64_t snapshot_version = 0;
   std::vector<uint32_t> examined_slots;      // slot of node i of the FilterResponse
   std::vector<uint32_t> feasible_positions;  // indices into examined_slots
   std::vector<int64_t> totals;               // one a feasible node; empty if nothing was scored
+  v1alpha1::ScoreResponse explained;         // with placed_together: the scores behind `totals`
   // The nominated node, if it was tried alone, rejected, and not examined again.
   std::optional<uint32_t> tried_slot;
   v1alpha1::PluginStatus tried_status;
 };
+
+// Adds the scores by which a host selected the node of a pod that was placed with others; checked
+// before.
+void AddExplanation(const v1alpha1::PlannedPlacement& placement,
+                    const std::vector<WeightedPlugin>& score_plugins, AlgorithmResult* result);
 
 // Runs attempts on one thread; keeps its buffers between them.
 //

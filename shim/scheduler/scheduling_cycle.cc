@@ -306,7 +306,9 @@ void SchedulingCycle::PlaceOthers(const framework::ProfilePlan& plan, uint64_t f
       continue;
     }
     VLOG(3) << "Attempting to schedule pod " << attempt->pod->key() << " together with others";
-    const framework::AlgorithmResult result = others.ResultOf(i);
+    framework::AlgorithmResult result = others.ResultOf(i);
+    if (state_.options.explain)
+      framework::AddExplanation(others.placement(i), plan.algorithm.score_plugins, &result);
     state_.observer->OnAlgorithm(*attempt->pod, plan.algorithm, result, OutcomeOnly(),
                                  others.elapsed());
     AdvanceStart(result.processed_nodes);
