@@ -261,7 +261,7 @@ tier_faults() {
   step faults "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   go_tests faults "faults, for long" -p 1 -parallel 2 -timeout 10h ./faults -args -points.each=50 -points.stops=12 -claims.kills=30 -failover.handovers=50 \
     -failover.kills=50 -failover.stops=40 -failover.hangs=5 -two-schedulers.rounds=4 -machines.starved=60s \
-    -networks.all -networks.load=10s -networks.leader=5
+    -networks.all -networks.load=10s -networks.leader=5 -hostile.all
 }
 
 tier_mutants() {

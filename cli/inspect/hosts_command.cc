@@ -63,7 +63,7 @@ Asks a running outboard-shim. An instance is in one of these states:
   standby      ready, while another instance serves
   shadow       answers beside the serving instance; the shim compares the answers
   syncing      receives the state of the cluster
-  waiting      waits for other hosts
+  waiting      waits for other hosts, or for its next session
   draining     finishes its calls
   refused      the shim cannot use its plugins or their configuration
   quarantined  its build failed while it served, or as a shadow

@@ -28,6 +28,11 @@ func TestBadLinks(t *testing.T) {
 			const lose = " numgen random mod 100 < 5 counter drop"
 			return []string{"tcp dport " + port + lose, "tcp sport " + port + lose}
 		}},
+		{"narrow", func(port string) []string {
+			// A packet on loopback may have 64 KiB: a smaller burst would let none of these pass, ever.
+			const excess = " limit rate over 20 kbytes/second burst 128 kbytes counter drop"
+			return []string{"tcp dport " + port + excess, "tcp sport " + port + excess}
+		}},
 	} {
 		t.Run(link.name, func(t *testing.T) {
 			n := startNetwork(t, c, client, link.name, false)

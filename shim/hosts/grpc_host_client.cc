@@ -294,6 +294,8 @@ absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time de
   }
   if (response->has_error()) return framework::CallErrorStatus(response->error());
   if (response->attempt_id() != request.header().attempt_id()) {
+    // Its later answers would be those of earlier calls, too.
+    std::exchange(cycle_, nullptr)->Abandon();
     return absl::InternalError(absl::StrCat("the host answered attempt ", response->attempt_id(),
                                             " instead of ", request.header().attempt_id()));
   }

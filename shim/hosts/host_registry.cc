@@ -139,7 +139,13 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
     Enter(endpoint.host, instance, InstanceState::kQuarantined, *why, now);
     return absl::OkStatus();
   }
-  Enter(endpoint.host, instance, InstanceState::kWaiting, "other hosts have not answered yet", now);
+  instance->not_before = host.pause.Until(instance->id());
+  const std::string why = now < instance->not_before
+                              ? absl::StrCat("its next session begins after a pause of ",
+                                             absl::FormatDuration(host.pause.length()),
+                                             "; its last one ended because ", host.why_lost)
+                              : "other hosts have not answered yet";
+  Enter(endpoint.host, instance, InstanceState::kWaiting, why, now);
   if (!plans_.has_value()) hosts_deadline_ = std::min(hosts_deadline_, now + kHostsTimeout);
   return BeginWaiting(now);
 }
@@ -167,8 +173,9 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
   for (auto& [name, host] : hosts_) {
     // By index: unreachable instances are removed.
     for (size_t i = 0; i < host.instances.size(); ++i) {
-      if (host.instances[i]->state == InstanceState::kWaiting)
-        Begin(name, host.instances[i].get(), now);
+      Instance* const instance = host.instances[i].get();
+      if (instance->state == InstanceState::kWaiting && now >= instance->not_before)
+        Begin(name, instance, now);
     }
   }
   return absl::OkStatus();
@@ -229,6 +236,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
     return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
   }
   instance->configured = configure->second;
+  instance->began = now;
   // A drained session stays drained, so a recalled instance gets another one.
   const int recalls = hosts_[name].recalls;
   instance->grpc_client = std::make_unique<GrpcHostClient>(
@@ -434,7 +442,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
 
 void HostRegistry::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) TickHost(name, &host, now);
-  if (now >= hosts_deadline_) BeginWaiting(now).IgnoreError();
+  if (now >= hosts_deadline_ || now >= NextSession()) BeginWaiting(now).IgnoreError();
   if (now - followed_ < kFollowPeriod) return;
   followed_ = now;
   for (auto& [name, host] : hosts_) {

@@ -22,6 +22,7 @@
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/instance.h"
 #include "shim/hosts/instance_view.h"
+#include "shim/hosts/pause.h"
 #include "shim/hosts/plans.h"
 #include "shim/hosts/quarantine.h"
 #include "shim/hosts/shadow.h"
@@ -108,7 +109,7 @@ class HostRegistry final : public framework::ShadowObserver {
   // message for the administrator.
   absl::Status Swap(const std::string& host, const std::string& instance, absl::Time now);
   absl::Status Rollback(const std::string& host, absl::Time now);
-  // Allows quarantined builds of the host again.
+  // Allows quarantined builds of the host again, and ends pauses.
   absl::Status ClearQuarantine(const std::string& host, absl::Time now);
 
   using View = InstanceView;
@@ -119,7 +120,8 @@ class HostRegistry final : public framework::ShadowObserver {
     return switches_;
   }
 
-  // When to send the next piece of a snapshot; all other work wakes the loop by itself.
+  // When to send the next piece of a snapshot, or to begin the session of an instance that pauses;
+  // all other work wakes the loop by itself.
   absl::Time NextWakeup() const;
   // True while every host that a profile needs is serving.
   bool AllReady() const;
@@ -135,6 +137,8 @@ class HostRegistry final : public framework::ShadowObserver {
     // Of the serving instance, the last serving instance, or the first that answered.
     std::optional<v1alpha1::GetHostInfoResponse> info;
     hosts::Quarantine quarantined;     // by build key
+    hosts::Pause pause;                // of the instance that was lost last
+    std::string why_lost;              // that one
     std::vector<std::string> drained;  // addresses of replaced instances
     int recalls = 0;                   // how often these were called again
   };
@@ -145,7 +149,9 @@ class HostRegistry final : public framework::ShadowObserver {
   bool EveryHostAnswered() const;
   // The plans if this instance served its host; null: with the current instances.
   absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
-  // Begins with all waiting instances.
+  // When the first of the instances that pause may begin; InfiniteFuture: none pauses.
+  absl::Time NextSession() const;
+  // Begins with all waiting instances, unless they pause.
   absl::Status BeginWaiting(absl::Time now);
   // Logs which plugins no connected host serves, and which hosts have not answered, once per
   // change.

@@ -60,9 +60,11 @@ absl::Status HostRegistry::ClearQuarantine(const std::string& name, absl::Time n
   absl::StatusOr<Host*> found = FindHost(name);
   if (!found.ok()) return found.status();
   (*found)->quarantined.Clear();
+  (*found)->pause = Pause();
   for (const auto& instance : (*found)->instances) {
     if (instance->state == InstanceState::kQuarantined)
       Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);
+    instance->not_before = absl::InfinitePast();
   }
   return BeginWaiting(now);
 }

@@ -28,6 +28,8 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
                << StateName(instance->state) << ": " << why;
   const std::string address = instance->endpoint.address;
   Host& host = hosts_[name];
+  host.pause.Add(instance->id(), now - instance->began, now);
+  host.why_lost = why;
   if (host.serving == instance) {
     if (Instance* next = NewestReady(&host, instance)) {
       Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);

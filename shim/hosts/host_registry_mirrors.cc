@@ -51,8 +51,19 @@ void HostRegistry::SendSnapshotPiece(const Host& host, Instance* instance) {
   instance->snapshot = nullptr;
 }
 
+absl::Time HostRegistry::NextSession() const {
+  absl::Time next = absl::InfiniteFuture();
+  if (!plans_.has_value()) return next;
+  for (const auto& [name, host] : hosts_) {
+    for (const auto& instance : host.instances) {
+      if (instance->state == InstanceState::kWaiting) next = std::min(next, instance->not_before);
+    }
+  }
+  return next;
+}
+
 absl::Time HostRegistry::NextWakeup() const {
-  absl::Time next = hosts_deadline_;
+  absl::Time next = std::min(hosts_deadline_, NextSession());
   for (const auto& [name, host] : hosts_) {
     for (const auto& instance : host.instances) {
       if (instance->snapshot != nullptr && !instance->grpc_client->sending())

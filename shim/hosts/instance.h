@@ -31,8 +31,10 @@ struct Instance {
   std::unique_ptr<GrpcHostClient> grpc_client;
   std::unique_ptr<InlineHost> inline_host;  // if it keeps no cluster cache
   cache::ClusterState::Cursor cursor = 0;
-  bool awaits_cluster = false;                // it is configured
-  std::unique_ptr<cache::Snapshot> snapshot;  // while it is being sent
+  bool awaits_cluster = false;                   // it is configured
+  absl::Time not_before = absl::InfinitePast();  // while it waits: when its session may begin
+  absl::Time began = absl::InfinitePast();       // its session
+  std::unique_ptr<cache::Snapshot> snapshot;     // while it is being sent
   absl::Time next_piece = absl::InfinitePast();
   // By the machine's clock: when it last took or acknowledged a piece of its snapshot.
   absl::Time progressed = absl::InfinitePast();

@@ -12,7 +12,7 @@
 namespace outboard::hosts {
 
 enum class InstanceState {
-  kWaiting,      // waits for other hosts, without which no host can be configured
+  kWaiting,      // for other hosts, without which none can be configured, or until its pause ends
   kSyncing,      // configured; its cluster cache is being filled
   kShadow,       // ready; answers beside the serving instance, and is compared with it
   kServing,      // pods are scheduled by it

@@ -609,16 +609,52 @@ TEST_F(ReplacementTest, AServingInstanceThatPushesWithoutEndIsReplaced) {
 }
 
 // Its build may be the only one there is: it gets a new session, and pods wait for no other.
-TEST_F(ReplacementTest, TheOnlyInstanceThatPushesWithoutEndGetsANewSession) {
+TEST_F(ReplacementTest, TheOnlyInstanceThatPushesWithoutEndGetsNewSessionsWithGrowingPauses) {
   Comes("a", 1);
   WaitFor({"a serving"});
-  Pushing flood(fakes_["a"].get(), GateChanged(1000));
-  const absl::Time limit = SteadyNow() + absl::Seconds(30);
-  while (lost_.empty() && SteadyNow() < limit) {
-    RunOnce();
-    loop_.Wait(SteadyNow() + absl::Milliseconds(1));
+  for (const int pause : {0, 1, 2, 4}) {
+    SCOPED_TRACE(pause);
+    lost_.clear();
+    {
+      Pushing flood(fakes_["a"].get(), GateChanged(1000));
+      const absl::Time limit = SteadyNow() + absl::Seconds(30);
+      while (lost_.empty() && SteadyNow() < limit) {
+        RunOnce();
+        loop_.Wait(SteadyNow() + absl::Milliseconds(1));
+      }
+    }
+    EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
+    Answers("a", 1);
+    if (pause > 0) {
+      WaitFor({"a waiting"});
+      EXPECT_THAT(ViewOf("a").why,
+                  HasSubstr(absl::StrCat("after a pause of ", pause,
+                                         "s; its last one ended because it pushed more than")));
+      EXPECT_EQ(hosts_.NextWakeup(), now_ + absl::Seconds(pause));
+      now_ += absl::Seconds(pause);
+    }
+    WaitFor({"a serving"});
   }
-  EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
+  // A long session was a good one.
+  now_ += absl::Minutes(1);
+  lost_.clear();
+  fakes_["a"]->CutStreams();
+  WaitFor({});
+  Answers("a", 1);
+  WaitFor({"a serving"});
+}
+
+TEST_F(ReplacementTest, APauseEndsWithItsInstance) {
+  Comes("a", 1, "build");
+  for (int i = 0; i < 2; ++i) {
+    WaitFor({"a serving"});
+    fakes_["a"]->CutStreams();
+    WaitFor({});
+    Answers("a", 1, "build");
+  }
+  WaitFor({"a waiting"});
+  Comes("b", 2, "build");
+  WaitFor({"a waiting", "b serving"});
 }
 
 TEST_F(ReplacementTest, WhatAnInstancePushedBeforeItServedDoesNotCount) {

@@ -1,5 +1,6 @@
 // Command faulty_host is a plugin host with one fault: a real host behind a proxy that forwards every call unchanged
-// except for that fault. Of the contract it knows only the names of methods and the numbers of a few fields.
+// except for that fault. Of the contract it knows only the names of methods and the numbers of a few fields. Arguments
+// after the flags are the real host's.
 package main
 
 import (
@@ -28,7 +29,7 @@ import (
 var (
 	listen  = flag.String("listen", "", "unix:PATH")
 	program = flag.String("host", "outboard-host", "the real host's program")
-	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), or lying-reserve")
+	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), lying-reserve, or one of faults.go")
 	digest  = flag.String("digest", "", "the digest of its build; empty: the name of the fault. A quarantined digest is not tried again")
 	lie     = flag.String("lie", "", "with lying-reserve: a file with the ReserveResponse that replaces each answer that has effects, while it exists")
 )
@@ -64,7 +65,7 @@ func run() error {
 	}
 	defer os.RemoveAll(dir)
 	behind := filepath.Join(dir, "host.sock")
-	host := exec.Command(*program, "--listen", "unix:"+behind)
+	host := exec.Command(*program, append([]string{"--listen", "unix:" + behind}, flag.Args()...)...)
 	host.Stderr = os.Stderr
 	host.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := host.Start(); err != nil {
@@ -100,6 +101,9 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 	}
 	go func() {
 		for messages := 0; ; messages++ {
+			if *fault == "deaf" && messages > 0 {
+				waitUntilDeaf(method)
+			}
 			var message frame
 			if err := shim.RecvMsg(&message); err != nil {
 				onward.CloseSend()
@@ -124,9 +128,20 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 		} else if err != nil {
 			return err
 		}
+		if *fault == "deaf" && strings.HasSuffix(method, "/Sync") {
+			hasCluster.Store(true)
+		}
 		message, err := spoil(method, message)
 		if err != nil {
 			return err
+		}
+		if strings.HasSuffix(method, "/Cycle") {
+			if message, err = spoilCycle(ctx, shim, message); err != nil {
+				return err
+			}
+			if message == nil {
+				continue
+			}
 		}
 		if err := shim.SendMsg(&message); err != nil {
 			return err
