@@ -58,19 +58,22 @@ struct Sockets {
   const std::atomic<socket_t>& listening;
   const std::atomic<bool>& crowded;  // other connections wait for a thread
   absl::Duration crowded_limit;
-  // When the client got its turn: to send a request, to receive the answer, or to be idle.
-  absl::Time turn_began = SteadyNow();
+  // Since the client got its turn: to send a request, to receive the answer, or to be idle.
+  absl::Duration waited = absl::ZeroDuration();
+
+  void BeginTurn() { waited = absl::ZeroDuration(); }
 
   // Waits until the client's socket is ready for `events`. False at the deadline.
-  bool Await(short events, absl::Time deadline) const {
+  bool Await(short events, absl::Time deadline) {
     while (true) {
       const absl::Time now = SteadyNow();
-      if (now >= deadline || (crowded && now >= turn_began + crowded_limit)) return false;
+      if (now >= deadline || (crowded && waited >= crowded_limit)) return false;
+      const absl::Duration period = std::min(deadline - now, kCrowdedPeriod);
       pollfd wanted{peer, events, 0};
-      const int ready = poll(
-          &wanted, 1,
-          static_cast<int>(absl::ToInt64Milliseconds(std::min(deadline - now, kCrowdedPeriod))) +
-              1);
+      const int ready = poll(&wanted, 1, static_cast<int>(absl::ToInt64Milliseconds(period)) + 1);
+      // What exceeds the period is this process's own delay on a busy machine. It must not make the
+      // client a slow one, and neither must the time that cryptography takes here.
+      waited += std::min(SteadyNow() - now, period);
       if (ready > 0) return true;
       if ((ready < 0 && errno != EINTR) || listening == INVALID_SOCKET) return false;
     }
@@ -79,7 +82,7 @@ struct Sockets {
 
 // Repeats `step` (an SSL_… function, > 0: done) until it is done, has failed or time is over.
 template <typename Step>
-int Drive(SSL* connection, const Sockets& sockets, absl::Time deadline, Step step) {
+int Drive(SSL* connection, Sockets& sockets, absl::Time deadline, Step step) {
   while (true) {
     ERR_clear_error();
     const int done = step();
@@ -111,9 +114,9 @@ class Connection final : public httplib::Stream {
   bool refused() const { return refused_; }
   // Waits for the first byte of the next request.
   bool AwaitNextRequest(absl::Time deadline) {
-    sockets_.turn_began = SteadyNow();
+    sockets_.BeginTurn();
     const bool comes = IsReadable(deadline);
-    sockets_.turn_began = SteadyNow();
+    sockets_.BeginTurn();
     return comes;
   }
 
@@ -210,8 +213,8 @@ class Connection final : public httplib::Stream {
 
   absl::Time WriteBy() const {
     if (write_by_ == absl::InfiniteFuture()) {
-      sockets_.turn_began = SteadyNow();
-      write_by_ = sockets_.turn_began + limits_.answer;
+      sockets_.BeginTurn();
+      write_by_ = SteadyNow() + limits_.answer;
     }
     return write_by_;
   }
@@ -234,7 +237,7 @@ class Connection final : public httplib::Stream {
 };
 
 // Lets a client whose request was not read to its end receive the answer.
-void Discard(const Sockets& sockets) {
+void Discard(Sockets& sockets) {
   shutdown(sockets.peer, SHUT_WR);
   const absl::Time deadline = SteadyNow() + kStopPatience;
   std::array<char, 4096> buffer;

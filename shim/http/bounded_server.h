@@ -26,8 +26,9 @@ struct ConnectionLimits {
   // later request. The library would let a client that sends a byte now and then occupy a thread.
   absl::Duration request = absl::Seconds(10);
   absl::Duration answer = absl::Seconds(30);
-  // Instead of these three, while other connections wait for a thread: a client that is slow, or
-  // keeps its connection without a request, gives its thread to the next one.
+  // Instead of these three, while other connections wait for a thread: how long the server waits
+  // for a client. A client that is slow, or keeps its connection without a request, gives its
+  // thread to the next one. The server's own delays do not count.
   absl::Duration crowded = absl::Milliseconds(500);
   // How long a connection is kept for its next request. Zero: one request per connection.
   absl::Duration idle = absl::ZeroDuration();
