@@ -30,6 +30,7 @@ TEST(ManifestTest, NamesTheLineThatIsWrong) {
   EXPECT_THAT(fault("\nprice.so\n"), HasSubstr("line 2: does not begin with"));
   EXPECT_THAT(fault(kA + " price.so"), HasSubstr("line 1: needs two blanks"));
   EXPECT_THAT(fault(kA + "  ../price.so"), HasSubstr("is not the name of a .so file"));
+  EXPECT_THAT(fault(kA + "  below/price.so"), HasSubstr("is not the name of a .so file"));
   EXPECT_THAT(fault(kA + "  .so"), HasSubstr("is not the name of a .so file"));
   EXPECT_THAT(fault(kA + "  price.txt"), HasSubstr("is not the name of a .so file"));
   EXPECT_THAT(fault(kA + "  a.so\n" + kB + "  a.so"), HasSubstr("line 2: a.so is listed twice"));

@@ -62,6 +62,8 @@ TEST(CheckFilter, RefusesEachKindOfNonsense) {
   auto wild_index = ThreeNodesSecondRejected();
   wild_index.set_rejected(0, 7);
   EXPECT_THAT(FilterFault(wild_index), HasSubstr("reason 7 of 1"));
+  wild_index.set_rejected(0, 1);  // The first one beyond.
+  EXPECT_THAT(FilterFault(wild_index), HasSubstr("reason 1 of 1"));
 
   const auto bitmap = [](const std::string& bits) {
     auto response = ThreeNodesSecondRejected();

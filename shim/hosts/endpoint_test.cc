@@ -3,11 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
@@ -31,23 +33,22 @@ class EndpointTest : public ::testing::Test {
   }
   ~EndpointTest() override { std::filesystem::remove_all(directory_); }
   // A socket without a listener.
-  void Socket(const std::string& name) {
+  int Socket(const std::string& name) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_un address = {};
     address.sun_family = AF_UNIX;
     absl::StrCat(directory_, "/", name).copy(address.sun_path, sizeof(address.sun_path) - 1);
-    ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0) << name;
-    close(fd);
+    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0) << name;
+    return fd;
   }
   const std::string directory_;
 };
 
 TEST_F(EndpointTest, SocketsAreNamedAfterTheirHosts) {
-  Socket("main@2.sock");
-  Socket("main@1.sock");
-  Socket("dra.sock");
-  Socket("Not A Name@1.sock");
-  Socket("main@3");
+  for (const char* name :
+       {"main@2.sock", "main@1.sock", "dra.sock", "Not A Name@1.sock", "main@3"}) {
+    close(Socket(name));
+  }
   std::ofstream(directory_ + "/main@4.sock") << "a file";
   std::vector<std::string> problems;
   auto found = ListSockets(directory_, &problems);
@@ -79,6 +80,23 @@ TEST_F(EndpointTest, ThePeerMustBeAnAllowedUser) {
     ASSERT_TRUE(info.ok()) << info.status();
     EXPECT_EQ(info->host_instance(), "one");
   }
+}
+
+// The kernel keeps who listened.
+TEST_F(EndpointTest, WithoutAListOnlyOurUserAndRootAreAllowed) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can listen as another user";
+  constexpr uid_t kOther = 65534;
+  const int fd = Socket("main@1.sock");
+  std::thread([fd] {
+    // The system call, unlike the library's function, changes only this thread.
+    ASSERT_EQ(syscall(SYS_setresuid, -1, kOther, -1), 0);
+    EXPECT_EQ(listen(fd, 5), 0);
+  }).join();
+  const Endpoint endpoint = {"main", absl::StrCat("unix:", directory_, "/main@1.sock"),
+                             std::nullopt, 0};
+  EXPECT_EQ(Dial(endpoint, {}).status().code(), absl::StatusCode::kPermissionDenied);
+  EXPECT_TRUE(Dial(endpoint, {kOther}).ok());
+  close(fd);
 }
 
 TEST_F(EndpointTest, AHangingHostDoesNotDelayOthers) {
