@@ -23,6 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cli/conformance/kit.h"
 #include "cli/conformance/session.h"
+#include "proto/call_errors/call_errors.h"
 #include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
@@ -147,13 +148,11 @@ CallHeader* ExactHeader(Message* message) {
 template <typename Request>
 void AtAnyVersion(Wrongness* wrong, const Message& message, Message* response,
                   grpc::Status* status) {
-  CallError error;
+  const auto error = call_errors::CallErrorOf(*status);
   const auto* request = As<Request>(message);
-  if (request == nullptr || status->ok() || !error.ParseFromString(status->error_details()) ||
-      error.have_version() == 0)
-    return;
+  if (request == nullptr || !error.has_value() || error->have_version() == 0) return;
   Request again = *request;
-  again.mutable_header()->set_snapshot_version(error.have_version());
+  again.mutable_header()->set_snapshot_version(error->have_version());
   auto answer = Call(wrong->upstream, again);
   static_cast<typename Rpc<Request>::Response*>(response)->Swap(&answer.message);
   *status = answer.status;
@@ -207,11 +206,9 @@ void ForgetResumedAttempts(Wrongness* wrong) {
 void HangWhenAhead(Wrongness* wrong) {
   wrong->hooks.on_answer = [wrong](const Message& request, Message*, grpc::Status* status) {
     const auto* pre_filter = As<PreFilterRequest>(request);
-    CallError error;
-    if (pre_filter == nullptr || status->ok() || !error.ParseFromString(status->error_details()))
-      return;
-    if (error.reason() != CallError::STALE ||
-        error.have_version() >= pre_filter->header().snapshot_version())
+    const auto error = call_errors::CallErrorOf(*status);
+    if (pre_filter == nullptr || !error.has_value() || error->reason() != CallError::STALE ||
+        error->have_version() >= pre_filter->header().snapshot_version())
       return;
     absl::MutexLock lock(&wrong->mu);
     const auto never = [] { return false; };
@@ -303,6 +300,16 @@ std::vector<BadHost> BadHosts() {
        {kState + "version-ahead", kState + "version-behind"},
        IgnoreVersions},
       {"silence instead of STALE", {kState + "version-ahead"}, HangWhenAhead},
+      {"errors without a google.rpc.Status around them",
+       {kHost + "drain"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_answer = [](const Message&, Message*, grpc::Status* status) {
+           const auto error = call_errors::CallErrorOf(*status);
+           if (error.has_value() && error->reason() == CallError::DRAINING)
+             *status = grpc::Status(status->error_code(), status->error_message(),
+                                    error->SerializeAsString());
+         };
+       }},
       {"no acknowledgements",
        {kState + "ack-snapshot", kState + "ack-changes"},
        [](Wrongness* wrong) {

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/call_errors/call_errors.h"
 
 namespace outboard::conformance {
 
@@ -40,26 +41,6 @@ const char* CodeName(grpc::StatusCode code) {
   return code >= 0 && code <= 16 ? kNames[code] : "?";
 }
 
-// The status code of each reason, from call.proto.
-grpc::StatusCode CodeOf(CallError::Reason reason) {
-  switch (reason) {
-    case CallError::STALE:
-    case CallError::SESSION_UNKNOWN:
-    case CallError::WRONG_INSTANCE:
-    case CallError::NOT_CONFIGURED:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-    case CallError::ATTEMPT_UNKNOWN:
-    case CallError::OBJECT_UNKNOWN:
-      return grpc::StatusCode::NOT_FOUND;
-    case CallError::INVALID:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case CallError::DRAINING:
-      return grpc::StatusCode::UNAVAILABLE;
-    default:
-      return grpc::StatusCode::INTERNAL;
-  }
-}
-
 std::string Names(std::initializer_list<CallError::Reason> reasons) {
   return absl::StrJoin(reasons, " or ", [](std::string* out, CallError::Reason reason) {
     absl::StrAppend(out, CallError::Reason_Name(reason));
@@ -88,11 +69,9 @@ grpc::Status CallRaw(const Channel& channel, const std::string& path, const std:
 }
 
 std::string Describe(const grpc::Status& status) {
-  CallError error;
+  const auto error = call_errors::CallErrorOf(status);
   std::string name = CodeName(status.error_code());
-  if (!status.error_details().empty() && error.ParseFromString(status.error_details())) {
-    absl::StrAppend(&name, "/", CallError::Reason_Name(error.reason()));
-  }
+  if (error.has_value()) absl::StrAppend(&name, "/", CallError::Reason_Name(error->reason()));
   return absl::StrCat(name, ": ", status.error_message());
 }
 
@@ -127,18 +106,18 @@ absl::Status ExpectError(const char* method, const grpc::Status& status,
     return Late(Wrong(rule, absl::StrCat(method, " must return ", Names(reasons),
                                          ", but does not answer within the deadline")));
   }
-  CallError error;
-  if (status.error_details().empty() || !error.ParseFromString(status.error_details())) {
+  const auto error = call_errors::CallErrorOf(status);
+  if (!error.has_value()) {
     return Wrong(kErrorDetails,
                  absl::StrCat(method, " must return ", Names(reasons), ", but returns ",
                               Describe(status), " without a CallError"));
   }
-  CONFORMANCE_TRY(ExpectErrorMessage(method, error, reasons, rule));
-  if (status.error_code() != CodeOf(error.reason())) {
+  CONFORMANCE_TRY(ExpectErrorMessage(method, *error, reasons, rule));
+  if (status.error_code() != call_errors::CodeOf(error->reason())) {
     return Wrong(kErrorDetails,
-                 absl::StrCat(method, " returns ", CallError::Reason_Name(error.reason()), " with ",
-                              CodeName(status.error_code()), " instead of ",
-                              CodeName(CodeOf(error.reason()))));
+                 absl::StrCat(method, " returns ", CallError::Reason_Name(error->reason()),
+                              " with ", CodeName(status.error_code()), " instead of ",
+                              CodeName(call_errors::CodeOf(error->reason()))));
   }
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
+#include "proto/call_errors/call_errors.h"
 
 namespace outboard::conformance {
 namespace {
@@ -78,9 +79,9 @@ absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::strin
   if (!asked_again) {
     if (!session.sync().AwaitEnd(absl::ZeroDuration(), &status))
       return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
-    CallError error;
-    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION ||
-        !error.ParseFromString(status.error_details()) || error.reason() != CallError::INVALID) {
+    const auto error = call_errors::CallErrorOf(status);
+    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION || !error.has_value() ||
+        error->reason() != CallError::INVALID) {
       return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
     }
   }

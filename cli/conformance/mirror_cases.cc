@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
+#include "proto/call_errors/call_errors.h"
 
 namespace outboard::conformance {
 namespace {
@@ -150,10 +151,9 @@ absl::Status VersionWaits(const Kit& kit) {
   request.set_pod_uid(session.cluster().pending[0].uid());
   const auto never = session.CallWithin(request, kVersionDeadline);
   CONFORMANCE_TRY(ExpectError(never, {CallError::STALE}, kVersionWaits));
-  CallError error;
-  error.ParseFromString(never.status.error_details());
-  if (error.have_version() != 5)
-    return Wrong(kErrorHaveVersion, absl::StrCat(error.have_version(), " instead of 5"));
+  const int64_t have_version = call_errors::CallErrorOf(never.status)->have_version();
+  if (have_version != 5)
+    return Wrong(kErrorHaveVersion, absl::StrCat(have_version, " instead of 5"));
   // Ahead until the change comes.
   *request.mutable_header() = session.Header(3);
   request.mutable_header()->set_snapshot_version(6);

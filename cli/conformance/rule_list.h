@@ -21,7 +21,7 @@
     "REQUIRED, except in a PreFilter rejection that no single plugin gave")                        \
   R(kStatusReasons, "call.proto", "PluginStatus.reasons", "REQUIRED unless SUCCESS or SKIP")       \
   R(kStatusLimits, "call.proto", "PluginStatus.reasons", "At most 16, each at most 1 KiB")         \
-  R(kErrorDetails, "call.proto", "CallError", "Travels as the binary details of the gRPC status")  \
+  R(kErrorDetails, "call.proto", "CallError", "Travels as a detail of the gRPC status")            \
   R(kErrorMessage, "call.proto", "CallError.message", "REQUIRED. For people; at most 1 KiB")       \
   R(kErrorHaveVersion, "call.proto", "CallError.have_version",                                     \
     "With STALE: the version that the host has")                                                   \

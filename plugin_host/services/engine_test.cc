@@ -21,6 +21,7 @@
 #include "plugin_host/services/listen_address.h"
 #include "plugin_host/services/probe.h"
 #include "plugins/node_resources_fit/node_resources_fit.h"
+#include "proto/call_errors/call_errors.h"
 #include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 #include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
@@ -147,9 +148,9 @@ class EngineTest : public ::testing::Test {
 };
 
 CallError ErrorOf(const grpc::Status& status) {
-  CallError error;
-  EXPECT_TRUE(error.ParseFromString(status.error_details()));
-  return error;
+  const auto error = call_errors::CallErrorOf(status);
+  EXPECT_TRUE(error.has_value()) << status.error_message();
+  return error.value_or(CallError());
 }
 
 TEST_F(EngineTest, ReportsItsIdentityAndPlugins) {

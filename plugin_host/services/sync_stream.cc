@@ -5,7 +5,7 @@
 
 #include "absl/time/clock.h"
 #include "glog/logging.h"
-#include "plugin_host/services/call_errors.h"
+#include "proto/call_errors/call_errors.h"
 
 namespace outboard::services {
 namespace {
@@ -36,12 +36,15 @@ void SyncStream::OnAccepted(bool ok) {
 
 bool SyncStream::Begin(absl::Time now) {
   if (request_.session_id().empty()) {
-    Finish(ToGrpcStatus({CallError::INVALID, "the first message must name the session"}));
+    Finish(call_errors::ToGrpcStatus(
+        runtime::CallStatus(CallError::INVALID, "the first message must name the session")
+            .ToProto()));
     return false;
   }
   runtime::Session* session = streams_->host->FindSession(request_.session_id());
   if (session == nullptr) {
-    Finish(ToGrpcStatus({CallError::SESSION_UNKNOWN, "configure the session first"}));
+    Finish(call_errors::ToGrpcStatus(
+        runtime::CallStatus(CallError::SESSION_UNKNOWN, "configure the session first").ToProto()));
     return false;
   }
   session_id_ = request_.session_id();
@@ -79,8 +82,7 @@ void SyncStream::OnRead(bool ok) {
                  << " rejected; ending the stream: " << status.message();
     Leave();
     const runtime::CallStatus error(CallError::INVALID, std::string(status.message()));
-    Finish(grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, error.message(),
-                        error.ToProto().SerializeAsString()));
+    Finish(call_errors::ToGrpcStatus(error.ToProto(), grpc::StatusCode::FAILED_PRECONDITION));
     return OperationEnds();
   }
   if (request_.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {

@@ -15,9 +15,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "plugin_host/runtime/call_status.h"
-#include "plugin_host/services/call_errors.h"
 #include "plugin_host/services/completion.h"
 #include "plugin_host/services/deferred_calls.h"
+#include "proto/call_errors/call_errors.h"
 
 namespace outboard::services {
 
@@ -86,7 +86,8 @@ class UnaryCall final : public Completion, public DeferredCall {
     if (status.ok()) {
       writer_.Finish(response_, grpc::Status::OK, static_cast<Completion*>(this));
     } else {
-      writer_.FinishWithError(ToGrpcStatus(status), static_cast<Completion*>(this));
+      writer_.FinishWithError(call_errors::ToGrpcStatus(status.ToProto()),
+                              static_cast<Completion*>(this));
     }
     return true;
   }

@@ -9,6 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/call_errors/call_errors.h"
 #include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 #include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
@@ -29,25 +30,6 @@ namespace {
 
 constexpr size_t kRequestsKept = 1000;
 constexpr char kPlugin[] = "Fake";
-
-grpc::StatusCode CodeOf(CallError::Reason reason) {
-  switch (reason) {
-    case CallError::STALE:
-    case CallError::SESSION_UNKNOWN:
-    case CallError::WRONG_INSTANCE:
-    case CallError::NOT_CONFIGURED:
-      return grpc::StatusCode::FAILED_PRECONDITION;
-    case CallError::ATTEMPT_UNKNOWN:
-    case CallError::OBJECT_UNKNOWN:
-      return grpc::StatusCode::NOT_FOUND;
-    case CallError::INVALID:
-      return grpc::StatusCode::INVALID_ARGUMENT;
-    case CallError::DRAINING:
-      return grpc::StatusCode::UNAVAILABLE;
-    default:
-      return grpc::StatusCode::INTERNAL;
-  }
-}
 
 void DescribePlugin(GetHostInfoResponse* info) {
   PluginInfo* plugin = info->add_plugins();
@@ -78,7 +60,7 @@ grpc::Status CallFailure(CallError::Reason reason, const std::string& message,
   error.set_reason(reason);
   error.set_message(message);
   error.set_have_version(have_version);
-  return grpc::Status(CodeOf(reason), message, error.SerializeAsString());
+  return call_errors::ToGrpcStatus(error);
 }
 
 // One small class per service, because methods of the same name would collide in one object.
@@ -212,10 +194,9 @@ class FakeHost::Services {
         if (!status.ok()) {
           response.Clear();
           response.set_attempt_id(request.header().attempt_id());
-          if (status.error_details().empty() ||
-              !response.mutable_error()->ParseFromString(status.error_details())) {
-            return status;
-          }
+          auto error = call_errors::CallErrorOf(status);
+          if (!error.has_value()) return status;
+          *response.mutable_error() = *std::move(error);
         }
         if (!stream->Write(response)) break;
       }

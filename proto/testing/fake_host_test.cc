@@ -6,6 +6,7 @@
 
 #include <thread>
 
+#include "proto/call_errors/call_errors.h"
 #include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 #include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
 #include "proto/outboard/v1alpha1/filter.grpc.pb.h"
@@ -24,9 +25,9 @@ class FakeHostTest : public ::testing::Test {
         channel_(grpc::CreateChannel(host_->address(), grpc::InsecureChannelCredentials())) {}
 
   static CallError ErrorOf(const grpc::Status& status) {
-    CallError error;
-    EXPECT_TRUE(error.ParseFromString(status.error_details()));
-    return error;
+    const auto error = call_errors::CallErrorOf(status);
+    EXPECT_TRUE(error.has_value()) << status.error_message();
+    return error.value_or(CallError());
   }
 
   std::unique_ptr<FakeHost> host_;

@@ -15,6 +15,7 @@ endforeach()
 install(FILES sdk/cpp/OutboardConfig.cmake DESTINATION lib/cmake/Outboard ${in})
 
 install(DIRECTORY proto/outboard DESTINATION share/outboard/proto ${in} FILES_MATCHING PATTERN *.proto)
+install(FILES proto/call_errors/rpc_status.proto DESTINATION share/outboard/proto/call_errors ${in})
 install(DIRECTORY sdk/python/outboard_plugin DESTINATION share/outboard/python ${in} FILES_MATCHING PATTERN *.py)
 install(DIRECTORY sdk/templates/cpp sdk/templates/python DESTINATION share/outboard/templates ${in} PATTERN __pycache__ EXCLUDE)
 install(FILES plugin_host/sdk/README.md DESTINATION share/outboard RENAME sdk.md ${in})

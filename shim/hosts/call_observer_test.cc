@@ -126,6 +126,19 @@ TEST_F(CallObserverTest, TheResultIsGrpcsCode) {
   EXPECT_THAT(record_.evaluations, IsEmpty()) << "nothing was evaluated";
 }
 
+// Hosts of version 0.1 send a CallError without a status around it.
+TEST_F(CallObserverTest, ABareErrorIsUnderstood) {
+  CallError error;
+  error.set_reason(CallError::ATTEMPT_UNKNOWN);
+  error.set_message("no");
+  const auto reason_of = [&](grpc::StatusCode code) {
+    host_->Inject<ReserveRequest>({.status = grpc::Status(code, "no", error.SerializeAsString())});
+    return framework::CallErrorReason(client_.Reserve(ReserveRequest(), Soon()).status());
+  };
+  EXPECT_EQ(reason_of(grpc::StatusCode::NOT_FOUND), CallError::ATTEMPT_UNKNOWN);
+  EXPECT_EQ(reason_of(grpc::StatusCode::UNAVAILABLE), CallError::REASON_UNSPECIFIED);
+}
+
 TEST_F(CallObserverTest, TheHostsAccountIsBoundedByTheCall) {
   Accounts(1);
   EXPECT_TRUE(Cycle().ok());

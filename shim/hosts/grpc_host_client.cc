@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "proto/call_errors/call_errors.h"
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
@@ -26,13 +27,22 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(absl::Now() + (deadline - SteadyNow()));
 }
 
+// Hosts of version 0.1 send the error without a google.rpc.Status around it.
+std::optional<CallError> BareCallErrorOf(const grpc::Status& status) {
+  CallError error;
+  if (status.error_details().empty() || !error.ParseFromString(status.error_details()) ||
+      call_errors::CodeOf(error.reason()) != status.error_code()) {
+    return std::nullopt;
+  }
+  return error;
+}
+
 absl::Status ToAbslStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  CallError error;
-  if (!status.error_details().empty() && error.ParseFromString(status.error_details()) &&
-      error.reason() != CallError::REASON_UNSPECIFIED) {
-    return framework::CallErrorStatus(error);
-  }
+  auto error = call_errors::CallErrorOf(status);
+  if (!error.has_value()) error = BareCallErrorOf(status);
+  if (error.has_value() && error->reason() != CallError::REASON_UNSPECIFIED)
+    return framework::CallErrorStatus(*error);
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
                       framework::CutText(status.error_message()));
 }

@@ -5,7 +5,6 @@ go 1.26.0
 
 require (
 	google.golang.org/grpc v1.79.3
-	google.golang.org/protobuf v1.36.11
 	outboard.dev/contract v0.0.0
 )
 
@@ -15,6 +14,7 @@ require (
 	golang.org/x/text v0.32.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20251202230838-ff82c1b0f217 // indirect
 	google.golang.org/grpc/cmd/protoc-gen-go-grpc v1.6.0 // indirect
+	google.golang.org/protobuf v1.36.11 // indirect
 )
 
 tool (

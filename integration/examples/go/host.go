@@ -10,9 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	pb "outboard.dev/contract"
 )
@@ -79,23 +77,23 @@ func fail(reason pb.CallError_Reason, message string) error {
 	return callError{&pb.CallError{Reason: reason, Message: message[:min(len(message), 1024)]}}
 }
 
-// toStatus sends a CallError as the status' binary details: the error itself, without the wrapper of Go's status
-// package.
-func toStatus(err error, setTrailer func(metadata.MD)) error {
+// toStatus makes a CallError the detail of a gRPC status, by default with the code of its reason.
+func toStatus(err error, code ...codes.Code) error {
 	var call callError
 	if !errors.As(err, &call) {
 		return err
 	}
-	if details, marshalErr := proto.Marshal(call.CallError); marshalErr == nil {
-		setTrailer(metadata.Pairs("grpc-status-details-bin", string(details)))
+	result := status.New(append(code, codeOf[call.GetReason()])[0], call.GetMessage())
+	if detailed, err := result.WithDetails(call.CallError); err == nil {
+		result = detailed
 	}
-	return status.Error(codeOf[call.GetReason()], call.GetMessage())
+	return result.Err()
 }
 
 func unaryErrors(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	response, err := handler(ctx, request)
 	if err != nil {
-		return nil, toStatus(err, func(trailer metadata.MD) { _ = grpc.SetTrailer(ctx, trailer) })
+		return nil, toStatus(err)
 	}
 	return response, nil
 }
@@ -241,11 +239,11 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	s := h.sessions[request.GetSessionId()]
 	if request.GetSessionId() == "" {
 		h.mu.Unlock()
-		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"), stream.SetTrailer)
+		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"))
 	}
 	if s == nil {
 		h.mu.Unlock()
-		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
+		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"))
 	}
 	if ctx.Err() != nil { // This stream has ended and may be older than the cluster cache's stream.
 		h.mu.Unlock()
@@ -291,8 +289,7 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 			}
 			version, err := h.take(s, mine, request)
 			if err != nil {
-				err = toStatus(fail(pb.CallError_INVALID, err.Error()), stream.SetTrailer)
-				return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+				return toStatus(fail(pb.CallError_INVALID, err.Error()), codes.FailedPrecondition)
 			}
 			if phase := request.GetPhase(); phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
 				continue

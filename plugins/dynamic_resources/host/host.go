@@ -12,9 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	pb "outboard.dev/contract"
 )
@@ -85,30 +83,29 @@ func fail(reason pb.CallError_Reason, message string) error {
 	return callError{&pb.CallError{Reason: reason, Message: cut(message)}}
 }
 
-// toStatus sends a CallError as the status' binary details: the error itself, without the wrapping of Go's status
-// package.
-func toStatus(err error, setTrailer func(metadata.MD)) error {
+// toStatus makes a CallError the detail of a gRPC status, by default with the code of its reason.
+func toStatus(err error, code ...codes.Code) error {
 	var call callError
 	if !errors.As(err, &call) {
 		return err
 	}
-	if details, marshalErr := proto.Marshal(call.CallError); marshalErr == nil {
-		setTrailer(metadata.Pairs("grpc-status-details-bin", string(details)))
+	result := status.New(append(code, codeOf[call.GetReason()])[0], call.GetMessage())
+	if detailed, err := result.WithDetails(call.CallError); err == nil {
+		result = detailed
 	}
-	return status.Error(codeOf[call.GetReason()], call.GetMessage())
+	return result.Err()
 }
 
 // guarded converts errors to the contract's, and a panic to the failure of one call instead of the process.
 func guarded(ctx context.Context, request any, call *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (response any, err error) {
-	setTrailer := func(trailer metadata.MD) { _ = grpc.SetTrailer(ctx, trailer) }
 	defer func() {
 		if fault := recover(); fault != nil {
 			logFault(call.FullMethod, fault)
-			response, err = nil, toStatus(fail(pb.CallError_INTERNAL, fmt.Sprintf("%s: %v", call.FullMethod, fault)), setTrailer)
+			response, err = nil, toStatus(fail(pb.CallError_INTERNAL, fmt.Sprintf("%s: %v", call.FullMethod, fault)))
 		}
 	}()
 	if response, err = handler(ctx, request); err != nil {
-		return nil, toStatus(err, setTrailer)
+		return nil, toStatus(err)
 	}
 	return response, nil
 }

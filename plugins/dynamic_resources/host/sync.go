@@ -54,11 +54,11 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		return nil // It ended before the first message.
 	}
 	if request.GetSessionId() == "" {
-		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"), stream.SetTrailer)
+		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"))
 	}
 	s := h.find(request.GetSessionId())
 	if s == nil {
-		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"), stream.SetTrailer)
+		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"))
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -130,8 +130,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 			reached, err := s.take(mine, pushes, message)
 			if err != nil {
-				err = toStatus(fail(pb.CallError_INVALID, err.Error()), stream.SetTrailer)
-				return status.Error(codes.FailedPrecondition, status.Convert(err).Message())
+				return toStatus(fail(pb.CallError_INVALID, err.Error()), codes.FailedPrecondition)
 			}
 			switch {
 			case reached == nil:

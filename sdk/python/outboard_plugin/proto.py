@@ -1,6 +1,6 @@
 """The contract's messages and services, generated on the first import.
 
-`pb` has every message and enum by name. `raw` has FilterRequest and ScoreRequest with `inline_nodes` as unparsed bytes.
+`pb` has every message and enum by name, and RpcStatus. `raw` has FilterRequest and ScoreRequest with `inline_nodes` as unparsed bytes.
 `services.add` adds a servicer. The .proto files are in the package (`proto/`), or, in a checkout of the project, above it.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, Callable, Dict, Tuple
 
 PACKAGE = "proto/outboard/v1alpha1"
 RAW = ("filter", "score")
+RPC_STATUS = "proto/call_errors/rpc_status"
 
 
 def _root() -> pathlib.Path:
@@ -45,7 +46,7 @@ def _generate(into: str) -> None:
     root, copies = _root(), pathlib.Path(into) / "raw"
     _write_raw(root, copies)
     files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
-    files += [f"{PACKAGE}/raw_{name}.proto" for name in RAW]
+    files += [f"{PACKAGE}/raw_{name}.proto" for name in RAW] + [f"{RPC_STATUS}.proto"]
     outputs = [f"--python_out={into}", f"--grpc_python_out={into}"]
     if protoc.main(["protoc", f"-I{root}", f"-I{copies}", *outputs, *files]) != 0:
         raise ImportError("the contract could not be compiled")
@@ -67,6 +68,7 @@ def _load(generated: str) -> Tuple[Any, Any, Dict[str, Callable[[Any, Any], None
                 adders[name[len("add_") : -len("Servicer_to_server")]] = value
             elif path.stem.endswith("_pb2") and not name.startswith("_"):
                 setattr(messages, name, value)
+    messages.RpcStatus = importlib.import_module(f"{RPC_STATUS.replace('/', '.')}_pb2").RpcStatus
     return messages, raw_messages, adders
 
 

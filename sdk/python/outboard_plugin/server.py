@@ -44,7 +44,9 @@ RAW_SERVICES = ("FilterService", "ScoreService")
 
 
 def _fail(context: Any, failed: CallFailed) -> None:
-    context.set_trailing_metadata((("grpc-status-details-bin", failed.error.SerializeToString()),))
+    status = pb.RpcStatus(code=failed.code.value[0], message=str(failed))
+    status.details.add(type_url=f"type.googleapis.com/{SERVICE_PACKAGE}.CallError", value=failed.error.SerializeToString())
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     context.abort(failed.code, str(failed))
 
 

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 
 import grpc
+from grpc_status import rpc_status
 
 from outboard_plugin import Plugin, Unschedulable, Wait, server
 from outboard_plugin.host import MAX_SESSIONS, Host
@@ -72,8 +73,10 @@ class ServerTest(unittest.TestCase):
     def fails(self, service, method, request):
         with self.assertRaises(grpc.RpcError) as caught:
             self.call(service, method, request)
-        details = dict(caught.exception.trailing_metadata())["grpc-status-details-bin"]
-        return pb.CallError.Reason.Name(pb.CallError.FromString(details).reason)
+        status = rpc_status.from_call(caught.exception)  # Compares code and message with gRPC's own, too.
+        error = pb.CallError()
+        self.assertTrue(status.details[0].Unpack(error))
+        return pb.CallError.Reason.Name(error.reason)
 
     def configure(self, session="s", **fields):
         request = pb.ConfigureRequest(session_id=session, contract_version="v1alpha1", cycle_deadline_millis=100)

@@ -1,9 +1,10 @@
 package example;
 
+import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
 import io.grpc.BindableService;
-import io.grpc.Metadata;
 import io.grpc.Status;
+import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.StreamObserver;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -42,7 +43,6 @@ import outboard.v1alpha1.ScoreServiceGrpc;
 final class Host {
   private static final String CONTRACT = "v1alpha1";
   private static final int MAX_SESSIONS = 8;
-  private static final Metadata.Key<byte[]> DETAILS = Metadata.Key.of("grpc-status-details-bin", Metadata.BINARY_BYTE_MARSHALLER);
 
   private final String instance;
   private final String digest;
@@ -84,7 +84,7 @@ final class Host {
     }
   }
 
-  /** Answers a call; an error is sent in the binary details of the status. */
+  /** Answers a call; an error is sent as a detail of the status. */
   private static <T> void answer(StreamObserver<T> observer, Supplier<T> call) {
     T response;
     try {
@@ -92,10 +92,15 @@ final class Host {
     } catch (RuntimeException error) {
       CallFailed failed =
           error instanceof CallFailed known ? known : new CallFailed(Reason.INTERNAL, String.valueOf(error));
-      Metadata trailers = new Metadata();
-      trailers.put(
-          DETAILS, Call.CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build().toByteArray());
-      observer.onError(failed.status().withDescription(failed.getMessage()).asRuntimeException(trailers));
+      Call.CallError details =
+          Call.CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build();
+      observer.onError(
+          StatusProto.toStatusRuntimeException(
+              com.google.rpc.Status.newBuilder()
+                  .setCode(failed.status().getCode().value())
+                  .setMessage(failed.getMessage())
+                  .addDetails(Any.pack(details))
+                  .build()));
       return;
     }
     observer.onNext(response);
