@@ -4,8 +4,9 @@
     integration/mutants/mutants.py --build build/release [--alone] [--again] [--list] [NAME...]
 
 Faults whose tests are of different suites are built together, because building takes most of the time; --alone builds
-one at a time, so that no fault can be caught by the failure of another. A run can be interrupted: results are kept in BUILD/mutants.results and not repeated for the same sources (--again
-repeats all). The sources are restored after every build, also on Ctrl-C. Exits 1 if a fault was not caught.
+one at a time, so that no fault can be caught by the failure of another. A run can be interrupted: faults that were
+caught are kept in BUILD/mutants.results and not repeated for the same sources (--again repeats all). The sources are
+restored after every build, also on Ctrl-C. Exits 1 if a fault was not caught.
 """
 import argparse
 import fnmatch
@@ -193,7 +194,8 @@ def main():
                 with open(results, "a", encoding="utf-8") as file:
                     file.write(f"{keys[name]}\t{found[name]}\t{name}\n")
 
-    settle([mutant for mutant in mutants if keys[mutant.name] not in known], options.alone)
+    # A fault that was not caught is tried again: the test may have changed.
+    settle([mutant for mutant in mutants if known.get(keys[mutant.name]) != "caught"], options.alone)
     outcome = {mutant.name: known[keys[mutant.name]] for mutant in mutants}
     for mutant in mutants:
         print(f"{outcome[mutant.name]:16} {mutant.name:20} {mutant.file:42} {mutant.filter}")
