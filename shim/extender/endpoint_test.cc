@@ -146,7 +146,7 @@ TEST_F(ExtenderServerTest, WhatHasNoEndIsNotRead) {
   EXPECT_LT(http::testing::Flood(server_->port(),
                                  "POST /filter HTTP/1.1\r\nX: ", std::string(1 << 20, 'x')),
             http::testing::kKernelBuffers);
-  EXPECT_LT(http::testing::ResidentBytes(), before + (size_t{16} << 20));
+  EXPECT_LT(http::testing::ResidentBytes(), before + http::testing::kFloodedGrowth);
   EXPECT_EQ(answered_, 0);
   EXPECT_EQ(Client()->Post("/filter", "1", "application/json")->status, 200);
 }
@@ -167,7 +167,7 @@ TEST_F(ExtenderServerTest, HeadersAndBodiesWithoutNodesAreSmall) {
         server_->port(),
         absl::StrCat("POST ", path, " HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), chunk);
   }
-  EXPECT_LT(http::testing::ResidentBytes(), before + (size_t{16} << 20));
+  EXPECT_LT(http::testing::ResidentBytes(), before + http::testing::kFloodedGrowth);
   EXPECT_EQ(answered_, 0);
   EXPECT_EQ(Client()->Post("/bind", std::string(100000, ' '), "application/json")->status, 413);
   EXPECT_EQ(Client()->Post("/admit", std::string(100000, ' '), "application/json")->status, 200);

@@ -189,7 +189,7 @@ TEST_F(ServerTest, WhatHasNoEndIsNotKept) {
                              return lines;
                            }()),
             testing::kKernelBuffers);
-  EXPECT_LT(testing::ResidentBytes(), before + (size_t{16} << 20));
+  EXPECT_LT(testing::ResidentBytes(), before + testing::kFloodedGrowth);
   EXPECT_THAT(Get("/healthz"), EndsWith("ok"));
 }
 

@@ -25,6 +25,14 @@ inline size_t ResidentBytes() {
   return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
+// How much a process may grow while it is flooded: much less than what is sent, and with room for
+// what a sanitizer keeps of each byte.
+#ifdef OUTBOARD_SANITIZED
+inline constexpr size_t kFloodedGrowth = size_t{128} << 20;
+#else
+inline constexpr size_t kFloodedGrowth = size_t{16} << 20;
+#endif
+
 // Sends `head` and then `piece` again and again to a port of this machine, until the server ends
 // the connection or 1 GiB is sent. Returns how many bytes were sent, of which the kernel's buffers
 // may hold some.

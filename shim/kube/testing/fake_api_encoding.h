@@ -11,7 +11,8 @@ namespace outboard::kube::testing {
 
 // A quantity that no decoder accepts, for objects in a format that the shim does not know.
 inline constexpr char kNotAQuantityText[] = "not-number";
-inline constexpr absl::string_view kNotAQuantity(kNotAQuantityText);
+// With its length, because GCC's sanitizers find the address of the text no constant expression.
+inline constexpr absl::string_view kNotAQuantity(kNotAQuantityText, sizeof(kNotAQuantityText) - 1);
 
 // A JSON object, list or Status in its protobuf envelope; empty if the kind is unknown.
 std::string ToProtobuf(const nlohmann::json& object);
