@@ -25,8 +25,8 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for container, want := range map[string]struct{ program, dockerfile, sources string }{
-		"shim":   {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto shim"},
-		"host":   {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto plugin_host plugins"},
+		"shim":   {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto logging shim"},
+		"host":   {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto logging plugin_host plugins"},
 		"claims": {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host"},
 	} {
 		image := images[container]
