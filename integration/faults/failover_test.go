@@ -46,8 +46,11 @@ type replicas struct {
 	trail  *trail
 	// How long after a renewal the API server may receive a bind.
 	latestBind time.Duration
-	replicas   map[string]*controlplane.Outboard // by user
-	load       *load
+	// So many requests may be later: each stop may catch one between the check of the lease and its way to the kernel,
+	// where no client can take it back.
+	caught   int
+	replicas map[string]*controlplane.Outboard // by user
+	load     *load
 }
 
 func startReplicas(t *testing.T) *replicas {
@@ -202,7 +205,7 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 		r.Fatal(err)
 	}
 	r.Logf("%d bind requests in %d terms, answers other than 201 (by code): %v; the latest arrived %.2f s after its lease renewal",
-		verdict.binds, verdict.terms, verdict.otherAnswers, verdict.latest.Seconds())
+		verdict.binds, verdict.terms, verdict.otherAnswers, append(verdict.ages, 0)[0].Seconds())
 	// A request that was about to be written when the process was stopped is written when the process continues; a
 	// client cannot exclude that.
 	r.Logf("binds by a deposed leader: %d requests rejected by the API server, %d applied", len(verdict.lateRequests)-verdict.lateTaken, len(verdict.lateEffects))
@@ -215,8 +218,12 @@ func (r *replicas) finish(eventsMayBeLost bool) {
 	if verdict.lateTaken > 0 {
 		r.Errorf("%d requests by a deposed leader were applied", verdict.lateTaken)
 	}
-	if verdict.latest > r.latestBind {
-		r.Errorf("a bind arrived %v after the last renewal, want at most %v", verdict.latest, r.latestBind)
+	late := 0
+	for late < len(verdict.ages) && verdict.ages[late] > r.latestBind {
+		late++
+	}
+	if late > r.caught {
+		r.Errorf("%d binds arrived later than %v after the last renewal, want at most %d: %v", late, r.latestBind, r.caught, verdict.ages[:late])
 	}
 }
 
@@ -433,6 +440,7 @@ func TestLeaderIsStopped(t *testing.T) {
 		begin := time.Now()
 		r.signal(leader, syscall.SIGSTOP)
 		time.Sleep(pause) // The pause itself.
+		r.caught++
 		goesOn := time.Now()
 		r.signal(leader, syscall.SIGCONT)
 		if r.leadsOn(leader, goesOn) {

@@ -131,13 +131,13 @@ func (r *trail) leader() (string, error) {
 
 // verdict is the result for all binds of a test.
 type verdict struct {
-	binds        int           // requests
-	otherAnswers map[int]int   // answers other than 201, by code
-	terms        int           // changes of the lease's holder, including the first
-	lateRequests []string      // binds that arrived while the user did not hold the lease
-	lateTaken    int           // lateRequests with the answer 201
-	lateEffects  []string      // binds applied in etcd while another user held the lease
-	latest       time.Duration // the longest time from a renewal's arrival to the arrival of a bind that relied on it
+	binds        int             // requests
+	otherAnswers map[int]int     // answers other than 201, by code
+	terms        int             // changes of the lease's holder, including the first
+	lateRequests []string        // binds that arrived while the user did not hold the lease
+	lateTaken    int             // lateRequests with the answer 201
+	lateEffects  []string        // binds applied in etcd while another user held the lease
+	ages         []time.Duration // from a renewal's arrival to the arrival of each bind that relied on it, the longest first
 }
 
 // checkBinds looks for binds by a replica that was not the leader, in two ways.
@@ -183,8 +183,10 @@ func (r *trail) checkBinds(ctx context.Context, etcdURL string) (*verdict, error
 				bind.received.Format(time.StampMicro), bind.pod, bind.user, bind.code, last))
 			continue
 		}
-		v.latest = max(v.latest, bind.received.Sub(last.received))
+		v.ages = append(v.ages, bind.received.Sub(last.received))
 	}
+	slices.Sort(v.ages)
+	slices.Reverse(v.ages)
 	history, err := readOrder(ctx, etcdURL)
 	if err != nil {
 		return nil, err
