@@ -26,6 +26,7 @@
 #include "plugin_host/sdk/testing/plugin_harness.h"
 #include "plugins/absurd_input_rules.h"
 #include "plugins/builtin_plugins.h"
+#include "proto/short_names.h"
 
 namespace outboard::absurd {
 namespace {
@@ -80,9 +81,9 @@ class Warnings final : public google::LogSink {
 
 // A cluster with absurd values, and the pods to place.
 struct Cluster {
-  std::vector<v1alpha1::Node> nodes;
-  std::vector<v1alpha1::Pod> running;
-  std::vector<v1alpha1::Pod> pending;
+  std::vector<v1beta1::Node> nodes;
+  std::vector<v1beta1::Pod> running;
+  std::vector<v1beta1::Pod> pending;
 };
 
 class Generator {
@@ -93,7 +94,7 @@ class Generator {
     Cluster cluster;
     for (uint64_t i = 0, n = 1 + Below(3); i < n; ++i) cluster.nodes.push_back(MakeNode(i));
     for (uint64_t i = 0, n = Below(4); i < n; ++i) {
-      v1alpha1::Pod pod = MakePod(absl::StrCat("running-", i));
+      v1beta1::Pod pod = MakePod(absl::StrCat("running-", i));
       pod.set_node_name(cluster.nodes[Below(cluster.nodes.size())].name());
       cluster.running.push_back(std::move(pod));
     }
@@ -120,26 +121,26 @@ class Generator {
       (*values)[rule.key] = OneOf(pool);
     }
   }
-  v1alpha1::Node MakeNode(uint64_t i) {
-    v1alpha1::Node node = NodeBuilder(absl::StrCat("n", i));
+  v1beta1::Node MakeNode(uint64_t i) {
+    v1beta1::Node node = NodeBuilder(absl::StrCat("n", i));
     Fill(Where::kNodeLabel, node.mutable_labels());
     Fill(Where::kNodeAnnotation, node.mutable_annotations());
-    v1alpha1::ResourceList& allocatable = *node.mutable_allocatable();
+    v1beta1::ResourceList& allocatable = *node.mutable_allocatable();
     allocatable.set_cpu_millis(OneOf<int64_t>({0, 1, 1999, 2000, 64000, kHuge}));
     allocatable.set_memory_bytes(OneOf<int64_t>({0, int64_t{64} << 30, kHuge}));
     const int64_t gpus = OneOf<int64_t>({-1, 0, 1, 4, 8, 16, 129, kHuge});
-    if (gpus >= 0) (*allocatable.mutable_extended())[kGpu] = gpus;
+    if (gpus >= 0) (*allocatable.mutable_scalar())[kGpu] = gpus;
     return node;
   }
-  v1alpha1::Pod MakePod(const std::string& name) {
-    v1alpha1::Pod pod = PodBuilder(name);
+  v1beta1::Pod MakePod(const std::string& name) {
+    v1beta1::Pod pod = PodBuilder(name);
     Fill(Where::kPodLabel, pod.mutable_labels());
     Fill(Where::kPodAnnotation, pod.mutable_annotations());
     if (Below(3) == 0) (*pod.mutable_labels())["job-name"] = OneOf<std::string>({"j", "", "🚀"});
-    v1alpha1::Container& container = *pod.mutable_containers(0);
+    v1beta1::Container& container = *pod.mutable_containers(0);
     container.set_image(OneOf<std::string>({"app", "vllm/vllm-openai:v1", "", "@", "🚀/train:1"}));
     container.mutable_requests()->set_cpu_millis(OneOf<int64_t>({0, 100, 4000, kHuge}));
-    auto& extended = *container.mutable_requests()->mutable_extended();
+    auto& extended = *container.mutable_requests()->mutable_scalar();
     const int64_t gpus = OneOf<int64_t>({0, 0, 1, 2, 4, 8, 129, kHuge});
     if (gpus > 0) extended[kGpu] = gpus;
     if (Below(8) == 0) extended["nvidia.com/gpumem"] = OneOf<int64_t>({0, 1, 8192, kHuge});
@@ -159,8 +160,8 @@ class Generator {
   std::mt19937_64 random_;
 };
 
-int64_t GpusOf(const v1alpha1::Pod& pod) {
-  const auto& extended = pod.containers(0).requests().extended();
+int64_t GpusOf(const v1beta1::Pod& pod) {
+  const auto& extended = pod.containers(0).requests().scalar();
   const auto it = extended.find("nvidia.com/gpu");
   return it == extended.end() ? 0 : it->second;
 }
@@ -187,12 +188,12 @@ void Clean(const std::string& plugin, const std::string& object, bool is_node, i
 
 Cluster Cleaned(const std::string& plugin, Cluster cluster,
                 std::map<std::string, bool>* malformed) {
-  for (v1alpha1::Node& node : cluster.nodes) {
+  for (v1beta1::Node& node : cluster.nodes) {
     Clean(plugin, absl::StrCat("node ", node.name()), true, 0, node.mutable_labels(),
           node.mutable_annotations(), malformed);
   }
   for (auto* pods : {&cluster.running, &cluster.pending}) {
-    for (v1alpha1::Pod& pod : *pods) {
+    for (v1beta1::Pod& pod : *pods) {
       Clean(plugin, absl::StrCat("pod default/", pod.name()), false, GpusOf(pod),
             pod.mutable_labels(), pod.mutable_annotations(), malformed);
     }
@@ -212,18 +213,18 @@ class Asked {
     }
     harness_ = *std::move(made);
     harness_->SetNow(absl::FromUnixSeconds(1767600000));  // 2026-01-05T08:00:00Z
-    for (const v1alpha1::Node& node : cluster.nodes) harness_->AddNode(node);
-    for (const v1alpha1::Pod& pod : cluster.running) harness_->AddPod(pod);
-    for (const v1alpha1::Pod& pod : cluster.pending) harness_->AddPod(pod);
+    for (const v1beta1::Node& node : cluster.nodes) harness_->AddNode(node);
+    for (const v1beta1::Pod& pod : cluster.running) harness_->AddPod(pod);
+    for (const v1beta1::Pod& pod : cluster.pending) harness_->AddPod(pod);
     AskAll();
     // Changes unrelated to the values, and the same calls again.
     const std::string before = answers_;
     answers_.clear();
-    for (v1alpha1::Node node : cluster.nodes) {
+    for (v1beta1::Node node : cluster.nodes) {
       (*node.mutable_labels())["unrelated"] = "changed";
       harness_->AddNode(node);
     }
-    for (v1alpha1::Pod pod : cluster.running) {
+    for (v1beta1::Pod pod : cluster.running) {
       (*pod.mutable_labels())["unrelated"] = "changed";
       harness_->AddPod(pod);
     }
@@ -240,9 +241,9 @@ class Asked {
     return dynamic_cast<Point*>(&harness_->plugin()) != nullptr;
   }
   void Note(const std::string& what, const sdk::Verdict& verdict) {
-    absl::StrAppend(&answers_, what, ": ", v1alpha1::Code_Name(verdict.code()), " ",
+    absl::StrAppend(&answers_, what, ": ", ShortName(verdict.code()), " ",
                     absl::StrJoin(verdict.reasons(), "; "), "\n");
-    EXPECT_NE(verdict.code(), v1alpha1::ERROR) << answers_;
+    EXPECT_NE(verdict.code(), v1beta1::CODE_ERROR) << answers_;
     for (const std::string& reason : verdict.reasons()) {
       bool known = false;
       for (const std::regex& pattern : Patterns()) known |= std::regex_match(reason, pattern);
@@ -261,9 +262,9 @@ class Asked {
   }
 
   void AskAll() {
-    for (const v1alpha1::Pod& pod : cluster_.pending) Ask(pod);
+    for (const v1beta1::Pod& pod : cluster_.pending) Ask(pod);
   }
-  void Ask(const v1alpha1::Pod& pod) {
+  void Ask(const v1beta1::Pod& pod) {
     absl::StrAppend(&answers_, pod.name(), "\n");
     if (Is<sdk::PreEnqueuePlugin>()) Note("preEnqueue", harness_->PreEnqueue(pod));
     const sdk::Verdict pre_filter = harness_->PreFilter(pod).verdict;
@@ -296,38 +297,38 @@ class Asked {
     }
   }
   // For a pod with the highest priority that every node has rejected.
-  void AskPostFilter(v1alpha1::Pod pod) {
+  void AskPostFilter(v1beta1::Pod pod) {
     pod.set_name(absl::StrCat(pod.name(), "-important"));
     pod.set_uid(absl::StrCat(pod.uid(), "-important"));
     pod.set_priority(10);
-    const v1alpha1::PostFilterResponse response = harness_->PostFilterOfRejected(pod);
-    const v1alpha1::PluginStatus& rejection = response.rejection();
+    const v1beta1::PostFilterResponse response = harness_->PostFilterOfRejected(pod);
+    const v1beta1::PluginStatus& rejection = response.rejection();
     if (response.has_rejection()) {
       Note("postFilter", {rejection.code(), std::vector<std::string>(rejection.reasons().begin(),
                                                                      rejection.reasons().end())});
     }
-    for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+    for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
       absl::StrAppend(&answers_, "candidate ", candidate.slot(), ": ",
                       absl::StrJoin(candidate.victim_uids(), " "), " and ",
                       absl::StrJoin(candidate.companion_uids(), " "), "\n");
     }
   }
-  void AskHints(const v1alpha1::Pod& pod) {
-    for (const v1alpha1::Node& node : cluster_.nodes) {
-      for (const v1alpha1::Node* old : {static_cast<const v1alpha1::Node*>(nullptr), &node}) {
+  void AskHints(const v1beta1::Pod& pod) {
+    for (const v1beta1::Node& node : cluster_.nodes) {
+      for (const v1beta1::Node* old : {static_cast<const v1beta1::Node*>(nullptr), &node}) {
         sdk::ObjectChange change;
         change.resource = "Node";
-        change.action = old == nullptr ? v1alpha1::ClusterEvent::ADD
-                                       : v1alpha1::ClusterEvent::UPDATE_NODE_LABEL;
+        change.action = old == nullptr ? v1beta1::ClusterEvent::ACTION_ADD
+                                       : v1beta1::ClusterEvent::ACTION_UPDATE_NODE_LABEL;
         change.old_node = old == nullptr ? nullptr : &cluster_.nodes.back();
         change.new_node = &node;
         absl::StrAppend(&answers_, "hint: ", harness_->Hint(pod, change), "\n");
       }
     }
-    for (const v1alpha1::Pod& other : cluster_.running) {
+    for (const v1beta1::Pod& other : cluster_.running) {
       sdk::ObjectChange change;
       change.resource = "AssignedPod";
-      change.action = v1alpha1::ClusterEvent::DELETE;
+      change.action = v1beta1::ClusterEvent::ACTION_DELETE;
       change.old_pod = &other;
       absl::StrAppend(&answers_, "hint: ", harness_->Hint(pod, change), "\n");
     }
@@ -351,9 +352,9 @@ std::string ArgsOf(const std::string& plugin) {
 
 std::string Text(const Cluster& cluster) {
   std::string text;
-  for (const v1alpha1::Node& node : cluster.nodes) text += node.DebugString() + "--\n";
-  for (const v1alpha1::Pod& pod : cluster.running) text += pod.DebugString() + "--\n";
-  for (const v1alpha1::Pod& pod : cluster.pending) text += pod.DebugString() + "--\n";
+  for (const v1beta1::Node& node : cluster.nodes) text += node.DebugString() + "--\n";
+  for (const v1beta1::Pod& pod : cluster.running) text += pod.DebugString() + "--\n";
+  for (const v1beta1::Pod& pod : cluster.pending) text += pod.DebugString() + "--\n";
   return text;
 }
 
@@ -433,7 +434,7 @@ TEST_F(AbsurdInputTest, AGangOfAbsurdSizeIsRejected) {
     const PodBuilder legacy = PodBuilder("p")
                                   .Label("pod-group.scheduling.sigs.k8s.io/name", "g")
                                   .Label("pod-group.scheduling.sigs.k8s.io/min-available", size);
-    for (const v1alpha1::Pod& pod : {v1alpha1::Pod(koordinator), v1alpha1::Pod(legacy)}) {
+    for (const v1beta1::Pod& pod : {v1beta1::Pod(koordinator), v1beta1::Pod(legacy)}) {
       auto harness = *PluginHarness::Create(*Builtins().Find("AtomicReplicaCoordinator"));
       harness->AddNode(NodeBuilder("n"));
       sdk::PermitAnswer answer;

@@ -34,7 +34,7 @@ std::vector<std::string> Plugins(const std::string& preemptor) {
 constexpr int64_t kBegin = 1'800'000'000;
 constexpr int64_t kForever = INT64_MAX;
 
-v1alpha1::Node NodeOf(size_t number, int gpus) {
+v1beta1::Node NodeOf(size_t number, int gpus) {
   return NodeBuilder(absl::StrCat("n", number))
       .Allocatable({{"cpu", "64"}, {"nvidia.com/gpu", absl::StrCat(gpus)}});
 }
@@ -49,7 +49,7 @@ struct PodSpec {
   int priority = 0;
 };
 
-v1alpha1::Pod PodOf(const PodSpec& spec) {
+v1beta1::Pod PodOf(const PodSpec& spec) {
   PodBuilder pod(absl::StrCat(spec.job, "-", spec.member));
   pod.Requests({{"nvidia.com/gpu", absl::StrCat(spec.gpus)}}).Label("job-name", spec.job);
   if (spec.run != kForever) pod.Annotation("outboard/run-seconds", absl::StrCat(spec.run));
@@ -64,7 +64,7 @@ std::string UidOf(const std::string& job, int member) {
   return absl::StrCat("default/", job, "-", member);
 }
 
-v1alpha1::Pod OnNode(v1alpha1::Pod pod, size_t node, int64_t start) {
+v1beta1::Pod OnNode(v1beta1::Pod pod, size_t node, int64_t start) {
   pod.set_node_name(absl::StrCat("n", node));
   pod.set_start_unix_seconds(kBegin + start);
   return pod;
@@ -77,7 +77,7 @@ class BackfillPlansTest : public ::testing::Test {
   // The nodes that a job's members would get now, by member; empty: none.
   static std::vector<size_t> TryJob(PlansHarness* harness, const std::string& job, int members) {
     const std::string uid = UidOf(job, 0);
-    const v1alpha1::CycleResponse response = harness->Cycle(uid, 0, {}, true);
+    const v1beta1::CycleResponse response = harness->Cycle(uid, 0, {}, true);
     std::vector<size_t> nodes(static_cast<size_t>(members));
     if (members == 1) {
       const Place place = harness->Choose(uid, 0, response);
@@ -87,7 +87,7 @@ class BackfillPlansTest : public ::testing::Test {
     EXPECT_TRUE(response.has_group()) << response.DebugString();
     if (response.placements().empty()) return {};
     EXPECT_EQ(response.placements_size(), members);
-    for (const v1alpha1::PlannedPlacement& placement : response.placements()) {
+    for (const v1beta1::PlannedPlacement& placement : response.placements()) {
       const Place place = harness->PlaceOf(placement);
       const size_t member =
           static_cast<size_t>(std::stoi(place.pod.substr(place.pod.rfind('-') + 1)));
@@ -95,13 +95,13 @@ class BackfillPlansTest : public ::testing::Test {
     }
     return nodes;
   }
-  std::vector<v1alpha1::Pod> Members(PodSpec spec) {
-    std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> Members(PodSpec spec) {
+    std::vector<v1beta1::Pod> pods;
     for (spec.member = 0; spec.member < spec.members; ++spec.member) pods.push_back(PodOf(spec));
     return pods;
   }
   void Add(const PodSpec& spec) {
-    for (const v1alpha1::Pod& pod : Members(spec)) harness_.UpsertPod(pod);
+    for (const v1beta1::Pod& pod : Members(spec)) harness_.UpsertPod(pod);
   }
 
   PlansHarness harness_{Plugins("DefaultPreemption")};
@@ -154,7 +154,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   };
   harness.UpsertPod(PodOf({.job = "endless", .gpus = 4, .created = 2}));
   EXPECT_EQ(choose("endless"), "");
-  v1alpha1::Pod borrower = PodOf({.job = "borrower", .gpus = 4, .created = 2});
+  v1beta1::Pod borrower = PodOf({.job = "borrower", .gpus = 4, .created = 2});
   (*borrower.mutable_annotations())["outboard/preemptible"] = "true";
   harness.UpsertPod(borrower);
   ASSERT_EQ(choose("borrower"), "n0");
@@ -165,10 +165,10 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   harness.RemovePod(UidOf("a", 0));
   EXPECT_EQ(choose("endless"), "") << "half is free, but reserved";
   const std::string uid = UidOf("train", 0);
-  const v1alpha1::CycleResponse response = harness.Cycle(uid, 0, {}, true);
+  const v1beta1::CycleResponse response = harness.Cycle(uid, 0, {}, true);
   ASSERT_TRUE(members > 1 ? response.placements().empty()
                           : harness.Choose(uid, 0, response).node.empty());
-  const v1alpha1::PostFilterResponse leave = harness.PostFilter();
+  const v1beta1::PostFilterResponse leave = harness.PostFilter();
   ASSERT_EQ(leave.candidates_size(), 1) << leave.DebugString();
   EXPECT_THAT(leave.candidates(0).victim_uids(), ElementsAre(UidOf("borrower", 0)));
   borrower.set_deletion_unix_seconds(absl::ToUnixSeconds(harness.now) + 30);
@@ -176,7 +176,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   EXPECT_EQ(choose("endless"), "");
   harness.RemovePod(UidOf("borrower", 0));
   EXPECT_EQ(choose("endless"), "");
-  const v1alpha1::CycleResponse again = harness.Cycle(uid, 0, {}, true);
+  const v1beta1::CycleResponse again = harness.Cycle(uid, 0, {}, true);
   if (members > 1) {
     EXPECT_EQ(again.placements_size(), members);
   } else {
@@ -244,13 +244,13 @@ TEST_F(BackfillPlansTest, GroupsNeverTakeWhatTheFirstInLineNeeds) {
       return std::uniform_int_distribution<int>(low, high)(random);
     };
     GpuUsage usage;
-    std::vector<v1alpha1::Node> nodes;
+    std::vector<v1beta1::Node> nodes;
     const int num_nodes = between(1, 4);
     for (int i = 0; i < num_nodes; ++i) {
       usage.free.push_back(between(1, 8));
       nodes.push_back(NodeOf(static_cast<size_t>(i), usage.free.back()));
     }
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     for (int i = between(0, 6); i > 0; --i) {
       const auto node = static_cast<size_t>(between(0, num_nodes - 1));
       if (usage.free[node] == 0) continue;
@@ -311,7 +311,7 @@ TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
     GpuUsage usage;
     const int gpus_each = static_cast<int>(between(2, 6));
     usage.free.assign(static_cast<size_t>(between(1, 4)), gpus_each);
-    std::vector<v1alpha1::Node> nodes;
+    std::vector<v1beta1::Node> nodes;
     for (size_t i = 0; i < usage.free.size(); ++i) nodes.push_back(NodeOf(i, gpus_each));
     harness.SetCluster(nodes, {});
     std::vector<Job> jobs;
@@ -362,7 +362,7 @@ TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
           Job& job = jobs[i];
           if (job.start >= 0 || job.spec.created > now) continue;
           promise();
-          const v1alpha1::CycleResponse response =
+          const v1beta1::CycleResponse response =
               harness.Cycle(UidOf(job.spec.job, 0), 0, {}, true);
           std::vector<std::pair<int, size_t>> places;
           if (job.spec.members == 1) {

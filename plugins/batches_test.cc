@@ -23,7 +23,7 @@ struct Tally {
 // where the search starts, and afterwards where the next one would start.
 void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t seed,
               PlansHarness* harness, uint32_t* offset, Tally* tally) {
-  const v1alpha1::CycleResponse at_once =
+  const v1beta1::CycleResponse at_once =
       harness->Cycle(uids[0], *offset, {uids.begin() + 1, uids.end()}, /*place_group=*/false);
   std::vector<Place> batch;
   for (const auto& placement : at_once.placements()) batch.push_back(harness->PlaceOf(placement));
@@ -54,24 +54,24 @@ void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t
 
 void RunCase(uint64_t seed, PlansHarness* harness, Tally* tally) {
   Dice dice(seed);
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   const int num_nodes = dice.Flip(10) ? 130 + dice.Below(40) : 1 + dice.Below(12);
   for (int i = 0; i < num_nodes; ++i) nodes.push_back(RandomNode(dice, absl::StrCat("n", i)));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   const int running = dice.Below(2 * std::min(num_nodes, 12));
   const auto run = [&](const std::string& name) {
-    v1alpha1::Pod pod = RandomPod(dice, name);
+    v1beta1::Pod pod = RandomPod(dice, name);
     pod.set_node_name(nodes[static_cast<size_t>(dice.Below(num_nodes))].name());
     return pod;
   };
   for (int i = 0; i < running; ++i) pods.push_back(run(absl::StrCat("running-", i)));
   // Equal pods, or all different.
   const bool equal = dice.Flip();
-  const v1alpha1::Pod same = RandomPod(dice, "same");
+  const v1beta1::Pod same = RandomPod(dice, "same");
   std::vector<std::string> uids;
   const int count = 2 + dice.Below(12);
   for (int i = 0; i < count; ++i) {
-    v1alpha1::Pod pod = equal ? same : RandomPod(dice, "other");
+    v1beta1::Pod pod = equal ? same : RandomPod(dice, "other");
     pod.set_name(absl::StrCat("pod-", i));
     pod.set_uid(absl::StrCat("default/pod-", i));
     uids.push_back(pod.uid());

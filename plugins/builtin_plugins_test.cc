@@ -15,13 +15,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "proto/short_names.h"
 
 namespace outboard {
 namespace {
 
-using v1alpha1::ClusterEvent;
-using v1alpha1::ExtensionPoint;
+using v1beta1::ClusterEvent;
+using v1beta1::ExtensionPoint;
 
 const sdk::PluginRegistry& Builtins() {
   static const sdk::PluginRegistry& registry = *[] {
@@ -44,7 +45,7 @@ std::string EventsOf(const sdk::PluginDescriptor& descriptor) {
   for (const auto& [resource, of_resource] : actions) {
     std::vector<std::string> names;
     for (const ClusterEvent::Action action : of_resource) {
-      names.push_back(ClusterEvent::Action_Name(action));
+      names.push_back(ShortName(action));
     }
     events.push_back(absl::StrCat(resource, ": ", absl::StrJoin(names, ", ")));
   }
@@ -92,11 +93,11 @@ TEST(BuiltinPluginsTest, EventsAreThoseThatKubeSchedulersPluginsRegister) {
 
 // An event of any other name would never occur.
 TEST(BuiltinPluginsTest, EventsAreOfKindsThatTheShimSends) {
-  const auto* kinds = v1alpha1::ClusterObject::descriptor();
+  const auto* kinds = v1beta1::ClusterObject::descriptor();
   for (const auto& [name, descriptor] : Builtins().descriptors()) {
     for (const ClusterEvent& event : descriptor.wake_up_events) {
       bool known = event.resource() == "Pod" || event.resource() == "Node";
-      for (const v1alpha1::CustomResource& used : descriptor.custom_resources)
+      for (const v1beta1::DeclaredResource& used : descriptor.declared_resources)
         known |= used.resource() == event.resource();
       for (int i = 0; i < kinds->field_count(); ++i) {
         known |= absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), event.resource());
@@ -132,7 +133,7 @@ TEST(PluginsPage, HasOneRowForEachServedPlugin) {
 // "PreFilter" for PRE_FILTER.
 std::string CamelCase(ExtensionPoint point) {
   std::string name;
-  for (absl::string_view word : absl::StrSplit(v1alpha1::ExtensionPoint_Name(point), '_')) {
+  for (absl::string_view word : absl::StrSplit(ShortName(point), '_')) {
     absl::StrAppend(&name, word.substr(0, 1), absl::AsciiStrToLower(word.substr(1)));
   }
   return name;

@@ -41,9 +41,9 @@ struct Room {
   std::string rack;
 };
 
-v1alpha1::ClusterObject PodGroup(const std::string& name, int min, const std::string& rack_key) {
-  v1alpha1::ClusterObject object;
-  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+v1beta1::ClusterObject PodGroup(const std::string& name, int min, const std::string& rack_key) {
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& custom = *object.mutable_generic_object();
   custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kKubernetes)));
   custom.set_namespace_("default");
   custom.set_name(name);
@@ -59,7 +59,7 @@ v1alpha1::ClusterObject PodGroup(const std::string& name, int min, const std::st
   return object;
 }
 
-v1alpha1::Pod MemberPod(const std::string& name, const Shape& shape, const std::string& group) {
+v1beta1::Pod MemberPod(const std::string& name, const Shape& shape, const std::string& group) {
   PodBuilder pod(name);
   pod.Requests({{"cpu", absl::StrCat(shape.cpu)}, {"nvidia.com/gpu", absl::StrCat(shape.gpu)}});
   pod.proto().set_pod_group_name(group);
@@ -67,7 +67,7 @@ v1alpha1::Pod MemberPod(const std::string& name, const Shape& shape, const std::
   return pod;
 }
 
-v1alpha1::Node NodeOf(const std::string& name, const Room& room) {
+v1beta1::Node NodeOf(const std::string& name, const Room& room) {
   NodeBuilder node(name);
   node.Allocatable({{"cpu", absl::StrCat(room.cpu)},
                     {"memory", "64Gi"},
@@ -108,7 +108,7 @@ class GroupPlansTest : public ::testing::Test {
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
     const bool by_rack = below(2) == 0;
     std::vector<Room> rooms;
-    std::vector<v1alpha1::Node> nodes;
+    std::vector<v1beta1::Node> nodes;
     const int num_nodes = 1 + below(5);
     for (int i = 0; i < num_nodes; ++i) {
       Room room{1 + below(6), below(5), 1 + below(5), ""};
@@ -119,7 +119,7 @@ class GroupPlansTest : public ::testing::Test {
     std::vector<Shape> shapes;
     for (int i = 0; i < kinds; ++i) shapes.push_back({1 + below(3), below(3)});
     std::vector<Shape> members;
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     const int size = std::max(2, kinds) + below(5);
     for (int i = 0; i < size; ++i) {
       members.push_back(shapes[static_cast<size_t>(below(kinds))]);
@@ -141,19 +141,20 @@ class GroupPlansTest : public ::testing::Test {
         fits = fits || FitsSomehow(of_rack, members, static_cast<size_t>(min));
       }
     }
-    const v1alpha1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    const v1beta1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
     ASSERT_TRUE(response.has_group()) << seed << "\n" << response.DebugString();
     EXPECT_EQ(response.group().needed(), min);
     // A plan leaves no state: the same call has the same answer.
-    const v1alpha1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    const v1beta1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
     ASSERT_EQ(response.placements_size(), again.placements_size()) << seed;
     ++(fits ? tally->feasible : tally->infeasible);
     if (response.placements().empty()) {
       const bool alone = absl::StrContains(response.pre_filter().rejection().reasons(0),
                                            "members fit, this one does not");
-      EXPECT_EQ(response.group().fitting() >= static_cast<uint32_t>(min), alone) << seed;
+      EXPECT_EQ(response.group().max_schedulable() >= static_cast<uint32_t>(min), alone) << seed;
       EXPECT_EQ(response.pre_filter().rejection().plugin(), "AtomicReplicaCoordinator");
-      EXPECT_EQ(response.pre_filter().rejection().code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      EXPECT_EQ(response.pre_filter().rejection().code(),
+                v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       if (kinds == 1) {
         ASSERT_FALSE(fits) << "seed " << seed << ": " << response.DebugString();
       }
@@ -208,11 +209,11 @@ TEST_F(GroupPlansTest, DifferentMembersArePlacedAlmostWheneverTheyFit) {
 }
 
 TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   for (int i = 0; i < 6; ++i) nodes.push_back(NodeOf(absl::StrCat("wide", i), {4, 8, 10, "r1"}));
   for (int i = 0; i < 3; ++i) nodes.push_back(NodeOf(absl::StrCat("tight", i), {4, 8, 10, "r2"}));
   for (int i = 0; i < 2; ++i) nodes.push_back(NodeOf(absl::StrCat("small", i), {4, 8, 10, "r3"}));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, kRack)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
@@ -222,9 +223,9 @@ TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
 }
 
 TEST_F(GroupPlansTest, TheScoresBehindEachMembersNodeAreExplained) {
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   for (int i = 0; i < 4; ++i) nodes.push_back(NodeOf(absl::StrCat("n", i), {8 + i, 8, 10, ""}));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 2}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   const auto plain = harness_.Cycle(pods[0].uid(), 0, {}, true);
@@ -247,11 +248,11 @@ TEST_F(GroupPlansTest, TheScoresBehindEachMembersNodeAreExplained) {
 }
 
 TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   for (int i = 0; i < 3; ++i) nodes.push_back(NodeOf(absl::StrCat("a", i), {4, 8, 10, "r1"}));
   nodes.push_back(NodeOf("b", {4, 8, 10, "r2"}));
   nodes.push_back(NodeOf("cpu", {4, 0, 10, "r2"}));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 8; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 8, kRack)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
@@ -260,20 +261,20 @@ TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
   EXPECT_EQ(response.pre_filter().rejection().reasons(0),
             "gang \"g\": 3 of 8 members fit; largest rack with room: r1 (3); 3 Insufficient "
             "nvidia.com/gpu");
-  EXPECT_EQ(response.group().fitting(), 3);
+  EXPECT_EQ(response.group().max_schedulable(), 3);
   const auto& rejected_by = response.pre_filter().rejected_by();
   EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
             (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}));
 }
 
 TEST_F(GroupPlansTest, TheReasonIsWrittenToTheGroupsObject) {
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 2; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
   harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {PodGroup("g", 2, "")});
   EXPECT_TRUE(harness_.Tick().empty());
-  for (const v1alpha1::Pod& pod : pods)
+  for (const v1beta1::Pod& pod : pods)
     EXPECT_EQ(harness_.Cycle(pod.uid(), 0, {}, true).placements_size(), 0);
-  const std::vector<v1alpha1::Effect> written = harness_.Tick();
+  const std::vector<v1beta1::Effect> written = harness_.Tick();
   ASSERT_EQ(written.size(), 1u);
   EXPECT_EQ(written[0].plugin(), "AtomicReplicaCoordinator");
   EXPECT_TRUE(written[0].put_object().status());
@@ -284,10 +285,10 @@ TEST_F(GroupPlansTest, TheReasonIsWrittenToTheGroupsObject) {
 }
 
 TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
-  v1alpha1::ClusterObject group = PodGroup("g", 2, "");
-  v1alpha1::CustomObject& custom = *group.mutable_custom_object();
+  v1beta1::ClusterObject group = PodGroup("g", 2, "");
+  v1beta1::GenericObject& custom = *group.mutable_generic_object();
   custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kSchedulerPlugins)));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 2; ++i) {
     pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, ""));
     (*pods.back().mutable_labels())["scheduling.x-k8s.io/pod-group"] = "g";
@@ -310,19 +311,19 @@ TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
 
 // The second worker must not run beside the first, and both must run beside the launcher.
 TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   for (int i = 0; i < 4; ++i)
     nodes.push_back(NodeOf(absl::StrCat("n", i), {4, 8, 10, i < 2 ? "r1" : "r2"}));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 2; ++i) {
-    v1alpha1::Pod& pod = pods.emplace_back(MemberPod(absl::StrCat("worker", i), {1, 8}, "g"));
+    v1beta1::Pod& pod = pods.emplace_back(MemberPod(absl::StrCat("worker", i), {1, 8}, "g"));
     auto* term = pod.mutable_affinity()
                      ->mutable_pod_affinity()
                      ->add_required_during_scheduling_ignored_during_execution();
     term->set_topology_key(kRack);
     (*term->mutable_label_selector()->mutable_match_labels())["role"] = "launcher";
   }
-  v1alpha1::Pod launcher = MemberPod("a-launcher", {1, 0}, "g");
+  v1beta1::Pod launcher = MemberPod("a-launcher", {1, 0}, "g");
   (*launcher.mutable_labels())["role"] = "launcher";
   pods.push_back(launcher);
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
@@ -335,9 +336,9 @@ TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
 }
 
 TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
-  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
-                                             NodeOf("n1", {8, 4, 10, ""})};
-  const v1alpha1::Pod a = MemberPod("a", {1, 2}, "g"), b = MemberPod("b", {1, 2}, "g");
+  const std::vector<v1beta1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                            NodeOf("n1", {8, 4, 10, ""})};
+  const v1beta1::Pod a = MemberPod("a", {1, 2}, "g"), b = MemberPod("b", {1, 2}, "g");
   harness_.SetCluster(nodes, {a, b}, {PodGroup("g", 2, "")});
   harness_.Nominate(a.uid(), "n1");
   harness_.Nominate(b.uid(), "n0");
@@ -346,10 +347,10 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
   EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
   // The large one fits only on the node nominated for the small one, which fits elsewhere.
-  const std::vector<v1alpha1::Node> uneven = {NodeOf("n0", {8, 4, 10, ""}),
-                                              NodeOf("n1", {8, 1, 10, ""})};
-  const v1alpha1::Pod large = MemberPod("large", {1, 4}, "h"),
-                      small = MemberPod("small", {1, 1}, "h");
+  const std::vector<v1beta1::Node> uneven = {NodeOf("n0", {8, 4, 10, ""}),
+                                             NodeOf("n1", {8, 1, 10, ""})};
+  const v1beta1::Pod large = MemberPod("large", {1, 4}, "h"),
+                     small = MemberPod("small", {1, 1}, "h");
   harness_.SetCluster(uneven, {large, small}, {PodGroup("h", 2, "")});
   harness_.Nominate(small.uid(), "n0");
   for (const std::string& uid : {large.uid(), small.uid()}) {
@@ -363,20 +364,20 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
 }
 
 TEST_F(GroupPlansTest, NominationsBeyondTheRoomDoNoHarm) {
-  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
-                                             NodeOf("n1", {8, 2, 10, ""})};
-  std::vector<v1alpha1::Pod> pods;
+  const std::vector<v1beta1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                            NodeOf("n1", {8, 2, 10, ""})};
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 4; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
-  for (const v1alpha1::Pod& pod : pods) harness_.Nominate(pod.uid(), "n0");
+  for (const v1beta1::Pod& pod : pods) harness_.Nominate(pod.uid(), "n0");
   const auto response = harness_.Cycle(pods[3].uid(), 0, {}, true);
   ASSERT_EQ(response.placements_size(), 3) << response.DebugString();
 }
 
 TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
-  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
-                                             NodeOf("n1", {8, 4, 10, ""})};
-  std::vector<v1alpha1::Pod> pods;
+  const std::vector<v1beta1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                            NodeOf("n1", {8, 4, 10, ""})};
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 4; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
   harness_.Nominate(pods[2].uid(), "n1");
@@ -398,19 +399,19 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
 }
 
 TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
-  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
-                                             NodeOf("n1", {8, 4, 10, ""})};
+  const std::vector<v1beta1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""}),
+                                            NodeOf("n1", {8, 4, 10, ""})};
   for (const char* preemptor : {"DefaultPreemption", "CostAwarePreemptor"}) {
     std::vector<std::string> plugins = kPlugins;
     plugins.back() = preemptor;
     PlansHarness harness{plugins};
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     for (const char* name : {"a", "b"}) {
       pods.push_back(MemberPod(name, {1, 4}, "g"));
       pods.back().set_priority(10);
     }
     for (const char* name : {"v0", "v1"}) {
-      v1alpha1::Pod& victim =
+      v1beta1::Pod& victim =
           pods.emplace_back(PodBuilder(name).Requests({{"nvidia.com/gpu", "4"}}));
       victim.set_node_name(name[1] == '0' ? "n0" : "n1");
     }
@@ -438,8 +439,8 @@ TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
 }
 
 TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
-  const std::vector<v1alpha1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""})};
-  std::vector<v1alpha1::Pod> pods;
+  const std::vector<v1beta1::Node> nodes = {NodeOf("n0", {8, 4, 10, ""})};
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
   pods.push_back(MemberPod("other", {2, 1}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 4, "")});
@@ -454,10 +455,10 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
 }
 
 // A Volcano job: a master and a number of workers, some of which are needed.
-std::vector<v1alpha1::Pod> VolcanoPods(int workers, const Shape& shape) {
-  std::vector<v1alpha1::Pod> pods;
+std::vector<v1beta1::Pod> VolcanoPods(int workers, const Shape& shape) {
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i <= workers; ++i) {
-    v1alpha1::Pod& pod =
+    v1beta1::Pod& pod =
         pods.emplace_back(MemberPod(i == workers ? "z-master" : absl::StrCat("w", i), shape, ""));
     (*pod.mutable_annotations())["scheduling.k8s.io/group-name"] = "job";
     (*pod.mutable_annotations())["volcano.sh/task-spec"] = i == workers ? "master" : "worker";
@@ -465,9 +466,9 @@ std::vector<v1alpha1::Pod> VolcanoPods(int workers, const Shape& shape) {
   return pods;
 }
 
-v1alpha1::ClusterObject VolcanoGroup(int min, int workers) {
-  v1alpha1::ClusterObject object;
-  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+v1beta1::ClusterObject VolcanoGroup(int min, int workers) {
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& custom = *object.mutable_generic_object();
   custom.set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kVolcano)));
   custom.set_namespace_("default");
   custom.set_name("job");
@@ -480,7 +481,7 @@ v1alpha1::ClusterObject VolcanoGroup(int min, int workers) {
 
 TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
   // Room for four of six: the master is the last by name, and is required.
-  std::vector<v1alpha1::Pod> pods = VolcanoPods(5, {1, 2});
+  std::vector<v1beta1::Pod> pods = VolcanoPods(5, {1, 2});
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   for (const size_t asked : {0u, 4u, 5u}) {
     const auto response = harness_.Cycle(pods[asked].uid(), 0, {}, true);
@@ -491,7 +492,7 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
     EXPECT_TRUE(has_master) << asked;
   }
   // The master fits nowhere: there is room for enough workers, but they are useless without it.
-  (*pods[5].mutable_containers(0)->mutable_requests()->mutable_extended())["nvidia.com/gpu"] = 9;
+  (*pods[5].mutable_containers(0)->mutable_requests()->mutable_scalar())["nvidia.com/gpu"] = 9;
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
   ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
@@ -500,8 +501,8 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
 }
 
 TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
-  std::vector<v1alpha1::Pod> pods = VolcanoPods(3, {1, 2});
-  for (v1alpha1::Pod& pod : pods) pod.set_priority(10);
+  std::vector<v1beta1::Pod> pods = VolcanoPods(3, {1, 2});
+  for (v1beta1::Pod& pod : pods) pod.set_priority(10);
   for (const char* name : {"v0", "v1", "v2"}) {
     pods.push_back(PodBuilder(name).Requests({{"nvidia.com/gpu", "2"}}));
     pods.back().set_node_name("n0");
@@ -516,10 +517,10 @@ TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
 }
 
 TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   for (int i = 0; i < 4; ++i)
     nodes.push_back(NodeOf(absl::StrCat("n", i), {4, 8, 10, i < 2 ? "r1" : "r2"}));
-  std::vector<v1alpha1::Pod> pods;
+  std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 4}, "g"));
   pods[0].set_node_name("n2");
   pods[1].set_node_name("n2");
@@ -537,13 +538,13 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
     std::vector<Room> rooms;
-    std::vector<v1alpha1::Node> nodes;
+    std::vector<v1beta1::Node> nodes;
     const int num_nodes = 1 + below(4);
     for (int i = 0; i < num_nodes; ++i) {
       rooms.push_back({4 + below(5), 8, 10, absl::StrCat("r", below(2))});
       nodes.push_back(NodeOf(absl::StrCat("n", i), rooms.back()));
     }
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     struct Running {
       Shape shape;
       int priority;
@@ -565,7 +566,7 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     const std::vector<Shape> members(static_cast<size_t>(size), {1 + below(3), below(2)});
     std::vector<std::string> uids;
     for (int i = 0; i < size; ++i) {
-      v1alpha1::Pod pod = MemberPod(absl::StrCat("m", i), members[0], "g");
+      v1beta1::Pod pod = MemberPod(absl::StrCat("m", i), members[0], "g");
       pod.set_priority(10);
       uids.push_back(pod.uid());
       pods.push_back(pod);
@@ -591,7 +592,7 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     harness_.percentage = 100;
     harness_.SetCluster(nodes, pods, {PodGroup("g", size, by_rack ? kRack : "")});
     ASSERT_TRUE(harness_.Cycle(uids[0], 0, {}, true).placements().empty()) << seed;
-    const v1alpha1::PostFilterResponse answer = harness_.PostFilter();
+    const v1beta1::PostFilterResponse answer = harness_.PostFilter();
     if (!fits(emptied)) {
       ++helpless;
       ASSERT_TRUE(answer.has_rejection()) << seed << "\n" << answer.DebugString();
@@ -599,7 +600,7 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     }
     ++helped;
     ASSERT_EQ(answer.candidates_size(), 1) << seed << "\n" << answer.DebugString();
-    const v1alpha1::PreemptionCandidate& candidate = answer.candidates(0);
+    const v1beta1::PreemptionCandidate& candidate = answer.candidates(0);
     ASSERT_EQ(candidate.nominations_size(), size - 1) << seed;
     std::vector<Room> after = rooms;
     std::set<size_t> used = {candidate.slot()};
@@ -640,12 +641,12 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
     const int num_nodes = 2 + below(3);
     std::vector<Room> rooms;
-    std::vector<v1alpha1::Node> nodes;
+    std::vector<v1beta1::Node> nodes;
     for (int i = 0; i < num_nodes; ++i) {
       rooms.push_back({8, 8, 20, "r0"});
       nodes.push_back(NodeOf(absl::StrCat("n", i), rooms.back()));
     }
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     std::map<std::string, std::pair<size_t, std::string>> running;  // node, gang
     std::map<std::string, int> members_of;
     for (int i = 0; i < 8 * num_nodes; ++i) {
@@ -660,7 +661,7 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
       running[pods.back().uid()] = {node, gang};
       ++members_of[gang];
     }
-    for (v1alpha1::Pod& pod : pods) {
+    for (v1beta1::Pod& pod : pods) {
       const std::string& gang = running[pod.uid()].second;
       if (!gang.empty()) {
         (*pod.mutable_annotations())["gang.scheduling.koordinator.sh/min-available"] =
@@ -671,17 +672,17 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
     const Shape shape{3 + below(3), 0};
     std::vector<std::string> uids;
     for (int i = 0; i < size; ++i) {
-      v1alpha1::Pod pod = MemberPod(absl::StrCat("m", i), shape, "g");
+      v1beta1::Pod pod = MemberPod(absl::StrCat("m", i), shape, "g");
       pod.set_priority(10);
       uids.push_back(pod.uid());
       pods.push_back(pod);
     }
     harness.SetCluster(nodes, pods, {PodGroup("g", size, "")});
     if (!harness.Cycle(uids[0], 0, {}, true).placements().empty()) continue;
-    const v1alpha1::PostFilterResponse answer = harness.PostFilter();
+    const v1beta1::PostFilterResponse answer = harness.PostFilter();
     if (answer.candidates().empty()) continue;
     ++helped;
-    const v1alpha1::PreemptionCandidate& candidate = answer.candidates(0);
+    const v1beta1::PreemptionCandidate& candidate = answer.candidates(0);
     std::set<size_t> used = {candidate.slot()};
     for (const auto& nomination : candidate.nominations()) used.insert(nomination.slot());
     std::map<std::string, int> left;

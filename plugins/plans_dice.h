@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::plans {
 
@@ -29,8 +29,8 @@ class Dice {
   std::mt19937_64 random_;
 };
 
-v1alpha1::Node RandomNode(Dice& dice, const std::string& name);
-v1alpha1::Pod RandomPod(Dice& dice, const std::string& name);
+v1beta1::Node RandomNode(Dice& dice, const std::string& name);
+v1beta1::Pod RandomPod(Dice& dice, const std::string& name);
 
 }  // namespace outboard::plans
 

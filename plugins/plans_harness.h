@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::plans {
 
@@ -36,47 +36,47 @@ class PlansHarness {
   explicit PlansHarness(std::vector<std::string> plugins);
 
   // Replaces the cluster: node i has slot i.
-  void SetCluster(const std::vector<v1alpha1::Node>& nodes, const std::vector<v1alpha1::Pod>& pods,
-                  const std::vector<v1alpha1::ClusterObject>& objects = {});
+  void SetCluster(const std::vector<v1beta1::Node>& nodes, const std::vector<v1beta1::Pod>& pods,
+                  const std::vector<v1beta1::ClusterObject>& objects = {});
   // Updates single pods and keeps all other state; on the pod's named node, or pending.
-  void UpsertPod(const v1alpha1::Pod& pod);
+  void UpsertPod(const v1beta1::Pod& pod);
   void RemovePod(const std::string& uid);
   void Assume(const std::string& uid, const std::string& node);
   // Replaces the node in its slot.
-  void SetNode(size_t slot, const v1alpha1::Node& node);
+  void SetNode(size_t slot, const v1beta1::Node& node);
   void Nominate(const std::string& uid, const std::string& node);
 
-  v1alpha1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
-                                const std::vector<std::string>& next, bool place_group);
+  v1beta1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
+                               const std::vector<std::string>& next, bool place_group);
   // After a Cycle that found no node.
-  v1alpha1::PostFilterResponse PostFilter();
+  v1beta1::PostFilterResponse PostFilter();
   // Advances a second; returns the effects that plugins requested outside of calls.
-  std::vector<v1alpha1::Effect> Tick();
+  std::vector<v1beta1::Effect> Tick();
   // What the shim makes of an answer about one pod, by the contract and by kube-scheduler's choice
   // among equals; an empty node: none.
   Place Choose(const std::string& uid, uint32_t start_offset,
-               const v1alpha1::CycleResponse& response) const;
-  Place PlaceOf(const v1alpha1::PlannedPlacement& placement) const;
+               const v1beta1::CycleResponse& response) const;
+  Place PlaceOf(const v1beta1::PlannedPlacement& placement) const;
   // The node that the scores of an explained placement select.
-  std::string BestScored(const v1alpha1::PlannedPlacement& placement) const;
+  std::string BestScored(const v1beta1::PlannedPlacement& placement) const;
   uint32_t percentage = 0;  // percentageOfNodesToScore
   bool explain = false;
   absl::Time now = absl::FromUnixSeconds(1'800'000'000);
 
  private:
-  v1alpha1::SyncRequest Next(v1alpha1::SyncRequest::Phase phase);
-  void Apply(const v1alpha1::SyncRequest& request);
+  v1beta1::SyncRequest Next(v1beta1::SyncRequest::Phase phase);
+  void Apply(const v1beta1::SyncRequest& request);
   // The index of the selected one of `num_nodes` scored nodes.
-  size_t Select(const v1alpha1::ScoreResponse& response, size_t num_nodes) const;
+  size_t Select(const v1beta1::ScoreResponse& response, size_t num_nodes) const;
 
   sdk::PluginRegistry registry_;
   std::unique_ptr<runtime::Session> session_;
-  std::vector<v1alpha1::Node> nodes_;
+  std::vector<v1beta1::Node> nodes_;
   std::vector<std::pair<std::string, int64_t>> weights_;
   int64_t version_ = 0;
   uint64_t attempt_ = 0;
   int64_t ticks_ = 0;
-  std::vector<v1alpha1::Effect> written_;
+  std::vector<v1beta1::Effect> written_;
 };
 
 }  // namespace outboard::plans

@@ -25,10 +25,10 @@ constexpr int kClusters = 60;
 constexpr int kSteps = 40;
 
 // The answer for each evaluated node, in order, and the scores.
-std::vector<std::string> Said(const v1alpha1::CycleResponse& response) {
+std::vector<std::string> Said(const v1beta1::CycleResponse& response) {
   std::vector<std::string> said;
   said.push_back(response.pre_filter().ShortDebugString());
-  const v1alpha1::FilterResponse& filter = response.filter();
+  const v1beta1::FilterResponse& filter = response.filter();
   const auto has = [](const std::string& bits, uint32_t i) {
     return (static_cast<uint8_t>(bits[i / 8]) >> (i % 8) & 1) != 0;
   };
@@ -48,7 +48,7 @@ std::vector<std::string> Said(const v1alpha1::CycleResponse& response) {
     ++rejected;
   }
   said.push_back(filter.error().ShortDebugString());
-  for (const v1alpha1::PluginScores& scores : response.score().plugins())
+  for (const v1beta1::PluginScores& scores : response.score().plugins())
     said.push_back(scores.ShortDebugString());
   return said;
 }
@@ -85,11 +85,11 @@ class Cluster {
     const uint32_t offset = static_cast<uint32_t>(dice_.Below(static_cast<int>(nodes_.size())));
     const uint32_t percentage = dice_.Flip() ? 0 : 100;
     lives_on_.percentage = percentage;
-    const v1alpha1::CycleResponse response = lives_on_.Cycle(uid, offset, {}, false);
+    const v1beta1::CycleResponse response = lives_on_.Cycle(uid, offset, {}, false);
 
     PlansHarness begins(plugins_);
     begins.percentage = percentage;
-    std::vector<v1alpha1::Pod> pods;
+    std::vector<v1beta1::Pod> pods;
     for (const auto& [name, pod] : pods_) pods.push_back(pod);
     begins.SetCluster(nodes_, pods);
     for (const auto& [pod, node] : place_of_) begins.Assume(pod, node);
@@ -119,7 +119,7 @@ class Cluster {
     return some[static_cast<size_t>(dice_.Below(static_cast<int>(some.size())))];
   }
   std::string AddPod() {
-    v1alpha1::Pod pod = Any(kinds_);
+    v1beta1::Pod pod = Any(kinds_);
     pod.set_name(absl::StrCat("pod-", ++count_));
     pod.set_uid(absl::StrCat("default/", pod.name()));
     lives_on_.UpsertPod(pod);
@@ -130,9 +130,9 @@ class Cluster {
   Dice dice_;
   const std::vector<std::string> plugins_;
   PlansHarness lives_on_;
-  std::vector<v1alpha1::Node> nodes_;
-  std::vector<v1alpha1::Pod> kinds_;
-  std::map<std::string, v1alpha1::Pod> pods_;
+  std::vector<v1beta1::Node> nodes_;
+  std::vector<v1beta1::Pod> kinds_;
+  std::map<std::string, v1beta1::Pod> pods_;
   std::map<std::string, std::string> place_of_;
   std::string nominated_, nominated_to_;
   int count_ = 0, cycles_ = 0, verdicts_ = 0;

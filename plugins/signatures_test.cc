@@ -31,7 +31,7 @@ class Dice : public plans::Dice {
  public:
   using plans::Dice::Dice;
 
-  v1alpha1::Node Node(const std::string& name) {
+  v1beta1::Node Node(const std::string& name) {
     NodeBuilder node(name);
     node.Allocatable({{"cpu", absl::StrCat(1 + Below(8))},
                       {"memory", absl::StrCat(1 + Below(8), "Gi")},
@@ -47,19 +47,19 @@ class Dice : public plans::Dice {
     node.Label("nvidia.com/gpu-topology", Pick({"nvlink", "pcie"}));
     node.Label("nvlink-fabric-id", Pick({"f1", "f2"}));
     node.Label("data.outboard/d", Pick({"true", "false"}));
-    if (Flip(3)) node.Taint("t", "v", v1alpha1::NO_SCHEDULE);
+    if (Flip(3)) node.Taint("t", "v", v1beta1::TAINT_EFFECT_NO_SCHEDULE);
     if (Flip(4)) node.Unschedulable();
     if (Flip()) node.Image("image-a:1", 500 << 20);
     return node;
   }
 
-  v1alpha1::Pod Pod(const std::string& name, const std::vector<std::string>& labels,
-                    const std::vector<std::string>& annotations) {
+  v1beta1::Pod Pod(const std::string& name, const std::vector<std::string>& labels,
+                   const std::vector<std::string>& annotations) {
     PodBuilder pod(name, Pick({"default", "other"}));
     pod.Requests({{"cpu", absl::StrCat(Below(3))},
                   {"memory", Pick({"0", "1Gi", "4Gi"})},
                   {"nvidia.com/gpu", Pick({"0", "1", "2", "4"})}});
-    v1alpha1::Container* container = pod.proto().mutable_containers(0);
+    v1beta1::Container* container = pod.proto().mutable_containers(0);
     container->set_image(Pick({"image-a:1", "image-b:1", "vllm/vllm-openai:1"}));
     if (Flip(3)) container->add_command(Pick({"torchrun", "vllm"}));
     if (Flip(3)) container->add_args("--tensor-parallel-size=2");
@@ -75,22 +75,24 @@ class Dice : public plans::Dice {
                                   "2026-01-01T00:00:00Z", "node", "true"}));
     }
     if (Flip(3)) pod.NodeSelector("zone", Pick({"a", "b"}));
-    if (Flip(3)) pod.Toleration("t", v1alpha1::Toleration::EXISTS, "", v1alpha1::NO_SCHEDULE);
+    if (Flip(3))
+      pod.Toleration("t", v1beta1::Toleration::OPERATOR_EXISTS, "",
+                     v1beta1::TAINT_EFFECT_NO_SCHEDULE);
     if (Flip(4))
-      pod.Toleration("node.kubernetes.io/unschedulable", v1alpha1::Toleration::EXISTS, "",
-                     v1alpha1::NO_SCHEDULE);
+      pod.Toleration("node.kubernetes.io/unschedulable", v1beta1::Toleration::OPERATOR_EXISTS, "",
+                     v1beta1::TAINT_EFFECT_NO_SCHEDULE);
     pod.Priority(Below(3));
     if (Flip(3)) Spread(&pod.proto());
     if (Flip(3)) Affinity(&pod.proto());
     if (Flip(3)) {
-      v1alpha1::ControllerReference* owner = pod.proto().mutable_controller();
+      v1beta1::ControllerReference* owner = pod.proto().mutable_controller();
       owner->set_api_version(Pick({"batch/v1", "kubeflow.org/v1"}));
       owner->set_kind(Pick({"Job", "PyTorchJob", "Deployment"}));
       owner->set_name("owner");
       owner->set_uid("owner");
     }
     if (Flip(4)) {
-      v1alpha1::Volume* volume = pod.proto().add_volumes();
+      v1beta1::Volume* volume = pod.proto().add_volumes();
       volume->set_name("v");
       volume->set_source(Pick({"persistentVolumeClaim", "ephemeral", "emptyDir"}));
       if (volume->source() == "persistentVolumeClaim") volume->set_claim_name(Pick({"c", "d"}));
@@ -103,19 +105,19 @@ class Dice : public plans::Dice {
   }
 
  private:
-  void Spread(v1alpha1::Pod* pod) {
-    v1alpha1::TopologySpreadConstraint* constraint = pod->add_topology_spread_constraints();
+  void Spread(v1beta1::Pod* pod) {
+    v1beta1::TopologySpreadConstraint* constraint = pod->add_topology_spread_constraints();
     constraint->set_max_skew(1);
     constraint->set_topology_key("zone");
-    constraint->set_when_unsatisfiable(Flip()
-                                           ? v1alpha1::TopologySpreadConstraint::DO_NOT_SCHEDULE
-                                           : v1alpha1::TopologySpreadConstraint::SCHEDULE_ANYWAY);
+    constraint->set_when_unsatisfiable(
+        Flip() ? v1beta1::TopologySpreadConstraint::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE
+               : v1beta1::TopologySpreadConstraint::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
     (*constraint->mutable_label_selector()->mutable_match_labels())["app"] = "db";
   }
-  void Affinity(v1alpha1::Pod* pod) {
+  void Affinity(v1beta1::Pod* pod) {
     auto* affinity = Flip() ? pod->mutable_affinity()->mutable_pod_affinity()
                             : pod->mutable_affinity()->mutable_pod_anti_affinity();
-    v1alpha1::PodAffinityTerm* term =
+    v1beta1::PodAffinityTerm* term =
         affinity->add_required_during_scheduling_ignored_during_execution();
     term->set_topology_key("zone");
     (*term->mutable_label_selector()->mutable_match_labels())["app"] = "db";
@@ -124,25 +126,25 @@ class Dice : public plans::Dice {
 
 // A plugin's complete answer for a pod.
 std::string Said(PluginHarness* harness, const sdk::PluginDescriptor& descriptor,
-                 const v1alpha1::Pod& pod) {
+                 const v1beta1::Pod& pod) {
   const auto at = [&](sdk::ExtensionPoint point) {
     const auto& points = descriptor.extension_points;
     return std::find(points.begin(), points.end(), point) != points.end();
   };
   std::string said;
-  if (at(v1alpha1::PRE_FILTER)) {
+  if (at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
     const PluginHarness::PreFilterOutcome outcome = harness->PreFilter(pod);
     absl::StrAppend(&said, "preFilter ", static_cast<int>(outcome.verdict.code()), " ",
                     absl::StrJoin(outcome.verdict.reasons(), ","), " ",
                     outcome.node_names ? absl::StrJoin(*outcome.node_names, ",") : "", "\n");
     if (outcome.verdict.rejected()) return said;
   }
-  if (at(v1alpha1::FILTER)) {
+  if (at(v1beta1::EXTENSION_POINT_FILTER)) {
     for (const auto& [node, verdict] : harness->Filter(pod))
       absl::StrAppend(&said, node, " ", static_cast<int>(verdict.code()), " ",
                       absl::StrJoin(verdict.reasons(), ","), "\n");
   }
-  if (at(v1alpha1::SCORE)) {
+  if (at(v1beta1::EXTENSION_POINT_SCORE)) {
     const auto scores = harness->Score(pod);
     if (!scores.ok()) return said + scores.status().ToString();
     for (const auto& [node, score] : *scores) absl::StrAppend(&said, node, " ", score, "\n");
@@ -156,8 +158,10 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
   for (const auto& [name, descriptor] : registry.descriptors()) {
     bool signs = false;
     for (const sdk::ExtensionPoint point : descriptor.extension_points) {
-      signs |= point == v1alpha1::PRE_FILTER || point == v1alpha1::FILTER ||
-                point == v1alpha1::PRE_SCORE || point == v1alpha1::SCORE;
+      signs |= point == v1beta1::EXTENSION_POINT_PRE_FILTER ||
+               point == v1beta1::EXTENSION_POINT_FILTER ||
+               point == v1beta1::EXTENSION_POINT_PRE_SCORE ||
+               point == v1beta1::EXTENSION_POINT_SCORE;
     }
     if (!signs) continue;
     if (name == "Backfill") {
@@ -189,16 +193,16 @@ TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {
       ASSERT_TRUE(harness.ok()) << name << ": " << harness.status();
       for (int i = 0; i < 5; ++i) (*harness)->AddNode(dice.Node(absl::StrCat("n", i)));
       for (int i = 0; i < 6; ++i) {
-        v1alpha1::Pod pod = dice.Pod(absl::StrCat("placed", i), labels, annotations);
+        v1beta1::Pod pod = dice.Pod(absl::StrCat("placed", i), labels, annotations);
         pod.set_node_name(absl::StrCat("n", dice.Below(5)));
         (*harness)->AddPod(pod);
       }
       std::string last;
       for (int pair = 0; pair < kPairs; ++pair) {
-        v1alpha1::Pod one = dice.Pod(absl::StrCat("one", pair), labels, annotations);
+        v1beta1::Pod one = dice.Pod(absl::StrCat("one", pair), labels, annotations);
         // For other plugins, a pod that names a node runs there.
         if (name == "NodeName" && dice.Flip()) one.set_node_name("n0");
-        v1alpha1::Pod other = dice.Pod(absl::StrCat("other", pair), labels, annotations);
+        v1beta1::Pod other = dice.Pod(absl::StrCat("other", pair), labels, annotations);
         parts.Copy(one, &other);
         const std::string said = Said(harness->get(), descriptor, one);
         (*harness)->RemovePod(one.uid());

@@ -98,7 +98,7 @@ void ApiClusterActions::RecordPreempted(const kube::PodObject& victim, const std
 }
 
 void ApiClusterActions::Write(const scheduler::EffectOrder& order, absl::Time now) {
-  const v1alpha1::Pod* pod = order.pod == nullptr ? nullptr : &order.pod->pod;
+  const v1beta1::Pod* pod = order.pod == nullptr ? nullptr : &order.pod->pod;
   writer_->Write(
       order.effect, pod, now, [this, order](const bind::WriteResult& result, absl::Time ended) {
         metrics_->effects.With({order.effect.plugin(), result.status.ok() ? "applied" : "failed"})

@@ -8,19 +8,16 @@ namespace outboard::shim {
 namespace {
 
 // kube-scheduler's names of the codes.
-const char* CodeName(v1alpha1::Code code) {
+const char* CodeName(v1beta1::Code code) {
+  if (code == scheduler::kWait) return "Wait";
   switch (code) {
-    case v1alpha1::SUCCESS:
+    case v1beta1::CODE_SUCCESS:
       return "Success";
-    case v1alpha1::UNSCHEDULABLE:
+    case v1beta1::CODE_UNSCHEDULABLE:
       return "Unschedulable";
-    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+    case v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE:
       return "UnschedulableAndUnresolvable";
-    case v1alpha1::WAIT:
-      return "Wait";
-    case v1alpha1::SKIP:
-      return "Skip";
-    case v1alpha1::PENDING:
+    case v1beta1::CODE_PENDING:
       return "Pending";
     default:
       return "Error";
@@ -28,31 +25,31 @@ const char* CodeName(v1alpha1::Code code) {
 }
 
 // kube-scheduler's names of the points.
-const char* PointName(v1alpha1::ExtensionPoint point) {
+const char* PointName(v1beta1::ExtensionPoint point) {
   switch (point) {
-    case v1alpha1::QUEUE_SORT:
+    case v1beta1::EXTENSION_POINT_QUEUE_SORT:
       return "QueueSort";
-    case v1alpha1::PRE_ENQUEUE:
+    case v1beta1::EXTENSION_POINT_PRE_ENQUEUE:
       return "PreEnqueue";
-    case v1alpha1::PRE_FILTER:
+    case v1beta1::EXTENSION_POINT_PRE_FILTER:
       return "PreFilter";
-    case v1alpha1::FILTER:
+    case v1beta1::EXTENSION_POINT_FILTER:
       return "Filter";
-    case v1alpha1::POST_FILTER:
+    case v1beta1::EXTENSION_POINT_POST_FILTER:
       return "PostFilter";
-    case v1alpha1::PRE_SCORE:
+    case v1beta1::EXTENSION_POINT_PRE_SCORE:
       return "PreScore";
-    case v1alpha1::SCORE:
+    case v1beta1::EXTENSION_POINT_SCORE:
       return "Score";
-    case v1alpha1::RESERVE:
+    case v1beta1::EXTENSION_POINT_RESERVE:
       return "Reserve";
-    case v1alpha1::PERMIT:
+    case v1beta1::EXTENSION_POINT_PERMIT:
       return "Permit";
-    case v1alpha1::PRE_BIND:
+    case v1beta1::EXTENSION_POINT_PRE_BIND:
       return "PreBind";
-    case v1alpha1::BIND:
+    case v1beta1::EXTENSION_POINT_BIND:
       return "Bind";
-    case v1alpha1::POST_BIND:
+    case v1beta1::EXTENSION_POINT_POST_BIND:
       return "PostBind";
     default:
       return "unknown";
@@ -61,7 +58,7 @@ const char* PointName(v1alpha1::ExtensionPoint point) {
 
 constexpr size_t kMaxGangJobs = 100;
 
-const std::string* FindLabel(const v1alpha1::Pod& pod, const std::string& key) {
+const std::string* FindLabel(const v1beta1::Pod& pod, const std::string& key) {
   const auto found = pod.labels().find(key);
   return found == pod.labels().end() ? nullptr : &found->second;
 }
@@ -91,14 +88,14 @@ MetricsObserver::Counters MetricsObserver::CountersOf(absl::string_view workload
   return counters;
 }
 
-const MetricsObserver::Counters& MetricsObserver::AttemptsOf(const v1alpha1::Pod& pod) const {
+const MetricsObserver::Counters& MetricsObserver::AttemptsOf(const v1beta1::Pod& pod) const {
   const std::string* const type = FindLabel(pod, labels_.type_label);
   if (type == nullptr) return attempts_without_type_;
   const auto known = attempts_by_type_.find(absl::AsciiStrToLower(*type));
   return known == attempts_by_type_.end() ? attempts_of_other_types_ : known->second;
 }
 
-std::string MetricsObserver::JobName(const v1alpha1::Pod& pod) const {
+std::string MetricsObserver::JobName(const v1beta1::Pod& pod) const {
   if (!pod.pod_group_name().empty()) return pod.pod_group_name();
   for (const std::string& key : labels_.job_labels) {
     if (const std::string* name = FindLabel(pod, key)) return *name;
@@ -109,7 +106,7 @@ std::string MetricsObserver::JobName(const v1alpha1::Pod& pod) const {
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
                                   const framework::AlgorithmProfile& profile,
                                   const framework::AlgorithmResult& result,
-                                  const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
+                                  const v1beta1::CycleResponse& response, absl::Duration elapsed) {
   metrics_->AlgorithmEnded(elapsed);
   const auto count = [&](const std::string& plugin, absl::string_view point) {
     metrics_->plugin_evaluations.With({plugin, point, profile.name}).Increment();
@@ -120,7 +117,7 @@ void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
   for (const std::string& plugin : profile.filter_plugins) count(plugin, "Filter");
   if (!response.has_score()) return;
   for (const std::string& plugin : profile.pre_score_plugins) count(plugin, "PreScore");
-  for (const v1alpha1::PluginScores& scores : response.score().plugins())
+  for (const v1beta1::PluginScores& scores : response.score().plugins())
     count(scores.plugin(), "Score");
 }
 
@@ -161,7 +158,7 @@ void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& pro
 }
 
 void MetricsObserver::OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
-                                      v1alpha1::Code code) {
+                                      v1beta1::Code code) {
   metrics::Observe(metrics_->permit_wait_duration.With({CodeName(code)}), waited);
   const std::string job = JobName(pod.pod);
   if (job.empty()) return;
@@ -184,14 +181,14 @@ void MetricsObserver::OnGuardRefusal(absl::string_view shortage) {
   metrics_->guard_refusals.With({shortage}).Increment();
 }
 
-void MetricsObserver::OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+void MetricsObserver::OnFailurePolicy(const std::string& host, v1beta1::ExtensionPoint point,
                                       absl::string_view policy) {
   metrics_->host_failure_policies.With({host, PointName(point), policy}).Increment();
 }
 
-void MetricsObserver::OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
-                             v1alpha1::Code code, absl::Duration elapsed) {
-  if (point == v1alpha1::POST_FILTER) metrics_->preemption_attempts.Increment();
+void MetricsObserver::OnCall(v1beta1::ExtensionPoint point, const std::string& profile,
+                             v1beta1::Code code, absl::Duration elapsed) {
+  if (point == v1beta1::EXTENSION_POINT_POST_FILTER) metrics_->preemption_attempts.Increment();
   metrics::Observe(
       metrics_->extension_point_duration.With({PointName(point), CodeName(code), profile}),
       elapsed);

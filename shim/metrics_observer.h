@@ -23,8 +23,8 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
   void SetLabels(const config::WorkloadLabels& labels);
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result,
-                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) override;
+                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   absl::Duration elapsed) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     scheduler::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
@@ -35,14 +35,14 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
   void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                absl::Duration since_first_attempt, bool was_flushed) override;
   void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
-                       v1alpha1::Code code) override;
-  void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+                       v1beta1::Code code) override;
+  void OnFailurePolicy(const std::string& host, v1beta1::ExtensionPoint point,
                        absl::string_view policy) override;
   void OnProtocolError(const std::string& host, const std::string& host_instance,
                        const absl::Status& status) override;
   void OnGuardRefusal(absl::string_view shortage) override;
   void OnEventHandled(absl::string_view event, absl::Duration elapsed) override;
-  void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
+  void OnCall(v1beta1::ExtensionPoint point, const std::string& profile, v1beta1::Code code,
               absl::Duration elapsed) override;
 
   void OnIncoming(absl::string_view queue, absl::string_view event) override;
@@ -53,9 +53,9 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
   using Counters = std::array<metrics::Counter*, metrics::kAttemptResults.size()>;
 
   Counters CountersOf(absl::string_view workload_type);
-  const Counters& AttemptsOf(const v1alpha1::Pod& pod) const;
+  const Counters& AttemptsOf(const v1beta1::Pod& pod) const;
   // Empty: the pod has none.
-  std::string JobName(const v1alpha1::Pod& pod) const;
+  std::string JobName(const v1beta1::Pod& pod) const;
 
   metrics::Metrics* const metrics_;
   config::WorkloadLabels labels_;

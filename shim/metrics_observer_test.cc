@@ -25,7 +25,7 @@ class MetricsObserverTest : public ::testing::Test {
     observer_.OnAttemptEnd(pod, "p", result, "", "", absl::Milliseconds(1));
   }
   void Wait(const kube::PodObject& pod) {
-    observer_.OnPermitWaitEnd(pod, absl::Seconds(20), v1alpha1::SUCCESS);
+    observer_.OnPermitWaitEnd(pod, absl::Seconds(20), v1beta1::CODE_SUCCESS);
   }
 
   double Attempts(const char* type, const char* result) {
@@ -79,8 +79,9 @@ TEST_F(MetricsObserverTest, TheLabelsAreConfiguration) {
 }
 
 TEST_F(MetricsObserverTest, PointsHaveKubeSchedulersNames) {
-  observer_.OnCall(v1alpha1::PRE_BIND, "p", v1alpha1::SUCCESS, absl::Milliseconds(1));
-  observer_.OnFailurePolicy("main", v1alpha1::SCORE, "UseLast");
+  observer_.OnCall(v1beta1::EXTENSION_POINT_PRE_BIND, "p", v1beta1::CODE_SUCCESS,
+                   absl::Milliseconds(1));
+  observer_.OnFailurePolicy("main", v1beta1::EXTENSION_POINT_SCORE, "UseLast");
   EXPECT_THAT(metrics_.Text(),
               HasSubstr("duration_seconds_count{extension_point=\"PreBind\",profile=\"p\","
                         "status=\"Success\"} 1"));

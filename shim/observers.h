@@ -19,8 +19,8 @@ class Observers final : public scheduler::Observer {
       : observers_(std::move(observers)) {}
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result,
-                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) override {
+                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnAlgorithm(pod, profile, result, response, elapsed);
   }
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
@@ -47,13 +47,13 @@ class Observers final : public scheduler::Observer {
     for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);
   }
   void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
-                       v1alpha1::Code code) override {
+                       v1beta1::Code code) override {
     for (auto* o : observers_) o->OnPermitWaitEnd(pod, waited, code);
   }
   void OnHostCallFailed(const std::string& host_instance, const absl::Status& status) override {
     for (auto* o : observers_) o->OnHostCallFailed(host_instance, status);
   }
-  void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+  void OnFailurePolicy(const std::string& host, v1beta1::ExtensionPoint point,
                        absl::string_view policy) override {
     for (auto* o : observers_) o->OnFailurePolicy(host, point, policy);
   }
@@ -67,7 +67,7 @@ class Observers final : public scheduler::Observer {
   void OnEventHandled(absl::string_view event, absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnEventHandled(event, elapsed);
   }
-  void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile, v1alpha1::Code code,
+  void OnCall(v1beta1::ExtensionPoint point, const std::string& profile, v1beta1::Code code,
               absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnCall(point, profile, code, elapsed);
   }

@@ -358,11 +358,10 @@ absl::Status ShimProcess::Start() {
   connector_ = std::make_unique<hosts::HostConnector>(
       config_->shim,
       hosts::HostConnector::Callbacks{
-          [this](hosts::Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
-                 v1alpha1::GetHostInfoResponse info) {
-            task_queue_.Post([this, endpoint = std::move(endpoint), channel = std::move(channel),
-                              info = std::move(info)](absl::Time now) {
-              OnHandshake(endpoint, channel, info, now);
+          [this](hosts::Endpoint endpoint, hosts::HostConnection connection) {
+            task_queue_.Post([this, endpoint = std::move(endpoint),
+                              connection = std::move(connection)](absl::Time now) {
+              OnHandshake(endpoint, connection, now);
             });
           },
           [this](std::string host, std::string instance, std::string warning) {

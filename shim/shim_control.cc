@@ -80,17 +80,16 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
   return diagnostics::ToJson(*report);
 }
 
-void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint,
-                              std::shared_ptr<grpc::Channel> channel,
-                              v1alpha1::GetHostInfoResponse info, absl::Time now) {
-  if (hosts::AreTooFarApart(OUTBOARD_VERSION, info.build()) &&
-      std::exchange(reported_builds_[endpoint.host], info.build()) != info.build()) {
-    LOG(WARNING) << "Host \"" << endpoint.host << "\" has version " << info.build()
-                 << ", this shim has " << OUTBOARD_VERSION
-                 << "; only neighbouring minor versions are tested together";
+void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnection connection,
+                              absl::Time now) {
+  const std::string& build = connection.identity.build();
+  if (hosts::AreTooFarApart(OUTBOARD_VERSION, build) &&
+      std::exchange(reported_builds_[endpoint.host], build) != build) {
+    LOG(WARNING) << "Host \"" << endpoint.host << "\" has version " << build << ", this shim has "
+                 << OUTBOARD_VERSION << "; only neighbouring minor versions are tested together";
   }
   // At startup, an unusable configuration ends the process. Later, the current one stays in force.
-  fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(channel), std::move(info), now));
+  fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(connection), now));
 }
 
 std::string ShimProcess::DescribeConfig() {

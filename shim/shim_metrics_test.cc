@@ -38,7 +38,7 @@
 namespace outboard::shim {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using nlohmann::json;
 using ::testing::HasSubstr;
 
@@ -109,12 +109,12 @@ void AddPlugin(GetHostInfoResponse* info, const char* name,
   plugin->mutable_extension_points()->Assign(points.begin(), points.end());
   ClusterEvent* const event = plugin->add_wake_up_events();
   event->set_resource("Node");
-  event->add_actions(ClusterEvent::UPDATE_NODE_LABEL);
+  event->add_actions(ClusterEvent::ACTION_UPDATE_NODE_LABEL);
 }
 
 void Reject(const char* plugin, PluginStatus* rejection) {
   rejection->set_plugin(plugin);
-  rejection->set_code(UNSCHEDULABLE);
+  rejection->set_code(CODE_UNSCHEDULABLE);
   rejection->add_reasons("no");
 }
 
@@ -204,14 +204,15 @@ class ShimMetricsTest : public ::testing::Test {
   void ProgramHost() {
     host_->Answer<GetHostInfoRequest, GetHostInfoResponse>(
         [](const GetHostInfoRequest&, GetHostInfoResponse* info) {
-          info->add_contract_versions("v1alpha1");
-          info->set_host_instance("fake-1");
-          info->set_build("fake");
-          info->add_capabilities(FUSED_CYCLE);
-          AddPlugin(info, "Sorter", {QUEUE_SORT});
-          AddPlugin(info, "NodeResourcesFit", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
-          AddPlugin(info, "Keeper", {PRE_ENQUEUE, POST_FILTER, RESERVE, PERMIT});
-          AddPlugin(info, "Binder", {BIND});
+          info->add_capabilities(CAPABILITY_FUSED_CYCLE);
+          AddPlugin(info, "Sorter", {EXTENSION_POINT_QUEUE_SORT});
+          AddPlugin(info, "NodeResourcesFit",
+                    {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_PRE_SCORE,
+                     EXTENSION_POINT_SCORE});
+          AddPlugin(info, "Keeper",
+                    {EXTENSION_POINT_PRE_ENQUEUE, EXTENSION_POINT_POST_FILTER,
+                     EXTENSION_POINT_RESERVE, EXTENSION_POINT_PERMIT});
+          AddPlugin(info, "Binder", {EXTENSION_POINT_BIND});
           return grpc::Status::OK;
         });
     host_->Answer<PreFilterRequest, PreFilterResponse>(

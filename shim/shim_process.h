@@ -150,8 +150,8 @@ class ShimProcess final : public Shim {
   absl::Status StartExtender();
   absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
   void StartElector();
-  void OnHandshake(const hosts::Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
-                   v1alpha1::GetHostInfoResponse info, absl::Time now);
+  void OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnection connection,
+                   absl::Time now);
   // Called by the HTTP server's threads. Each call waits for the scheduling thread.
   std::string DescribeConfig();
   absl::StatusOr<std::string> DescribeHosts();
@@ -185,8 +185,7 @@ class ShimProcess final : public Shim {
   MetricsSampler sampler_{&metrics_};
   HostCallMetrics host_calls_{&metrics_};
   const cache::ClusterState* cluster_ = nullptr;  // owned by scheduler_; null before it exists
-  diagnostics::AttemptLog attempt_log_{&cluster_,
-                                       size_t(config_->shim.explain_memory_mib) << 20};
+  diagnostics::AttemptLog attempt_log_{&cluster_, size_t(config_->shim.explain_memory_mib) << 20};
   HostFailures host_failures_;
   Observers observers_{{&observer_, &attempt_log_, &host_failures_}};
   scheduler::Scheduler scheduler_;

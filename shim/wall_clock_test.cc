@@ -28,7 +28,7 @@
 namespace outboard::shim {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using nlohmann::json;
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
@@ -112,13 +112,12 @@ class WallClockTest : public ::testing::Test {
   void ProgramHost() {
     host_->Answer<GetHostInfoRequest, GetHostInfoResponse>(
         [](const GetHostInfoRequest&, GetHostInfoResponse* info) {
-          info->add_contract_versions("v1alpha1");
-          info->set_host_instance("fake-1");
-          info->set_build("fake");
-          info->add_capabilities(FUSED_CYCLE);
-          AddPlugin(info, "Sorter", {QUEUE_SORT});
-          AddPlugin(info, "NodeResourcesFit", {PRE_FILTER, FILTER, PRE_SCORE, SCORE});
-          AddPlugin(info, "Binder", {BIND});
+          info->add_capabilities(CAPABILITY_FUSED_CYCLE);
+          AddPlugin(info, "Sorter", {EXTENSION_POINT_QUEUE_SORT});
+          AddPlugin(info, "NodeResourcesFit",
+                    {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_PRE_SCORE,
+                     EXTENSION_POINT_SCORE});
+          AddPlugin(info, "Binder", {EXTENSION_POINT_BIND});
           return grpc::Status::OK;
         });
     host_->Answer<PreFilterRequest, PreFilterResponse>(
@@ -126,7 +125,7 @@ class WallClockTest : public ::testing::Test {
           if (!absl::StartsWith(request.pod_uid(), "full")) return grpc::Status::OK;
           PluginStatus* const rejection = response->mutable_rejection();
           rejection->set_plugin("NodeResourcesFit");
-          rejection->set_code(UNSCHEDULABLE);
+          rejection->set_code(CODE_UNSCHEDULABLE);
           rejection->add_reasons("no");
           return grpc::Status::OK;
         });

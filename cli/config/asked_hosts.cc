@@ -44,17 +44,16 @@ absl::StatusOr<AskedHosts> AskedHosts::StartOwn() {
   hosts.own_ = *std::move(started);
   const absl::Time give_up = SteadyNow() + kStartTimeout;
   while (true) {
-    std::shared_ptr<grpc::Channel> channel = hosts::NewHostChannel(hosts.own_->address());
-    absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
-        hosts::Handshake(channel, give_up - SteadyNow());
-    if (info.ok()) {
-      hosts.Add(kOwnHost, std::move(channel), *std::move(info));
+    absl::StatusOr<hosts::HostConnection> connection =
+        hosts::Handshake(hosts::NewHostChannel(hosts.own_->address()), give_up - SteadyNow());
+    if (connection.ok()) {
+      hosts.Add(kOwnHost, *std::move(connection));
       return hosts;
     }
     if (absl::Status alive = hosts.own_->CheckAlive(); !alive.ok()) return alive;
     if (SteadyNow() >= give_up) {
       return absl::UnavailableError(
-          absl::StrCat(kOwnHost, " does not answer: ", info.status().message()));
+          absl::StrCat(kOwnHost, " does not answer: ", connection.status().message()));
     }
     absl::SleepFor(absl::Milliseconds(5));
   }
@@ -66,38 +65,37 @@ absl::StatusOr<AskedHosts> AskedHosts::At(const std::vector<std::string>& addres
   for (const std::string& address : addresses) {
     absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = ChannelTo(address, shim);
     if (absl::IsInvalidArgument(channel.status())) return channel.status();
-    absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
-        channel.ok() ? hosts::Handshake(*channel, kAnswerTimeout) : channel.status();
-    if (!info.ok()) {
+    absl::StatusOr<hosts::HostConnection> connection =
+        channel.ok() ? hosts::Handshake(*std::move(channel), kAnswerTimeout) : channel.status();
+    if (!connection.ok()) {
       return absl::UnavailableError(
-          absl::StrCat("host at ", address, " does not answer: ", info.status().message()));
+          absl::StrCat("host at ", address, " does not answer: ", connection.status().message()));
     }
-    hosts.Add(address, *std::move(channel), *std::move(info));
+    hosts.Add(address, *std::move(connection));
   }
   return hosts;
 }
 
-void AskedHosts::Add(const std::string& name, std::shared_ptr<grpc::Channel> channel,
-                     v1alpha1::GetHostInfoResponse info) {
+void AskedHosts::Add(const std::string& name, hosts::HostConnection connection) {
   names_.push_back(name);
-  infos_[name] = std::move(info);
-  channels_[name] = std::move(channel);
+  infos_[name] = connection.info;
+  connections_[name] = std::move(connection);
 }
 
 std::vector<std::string> AskedHosts::PluginNames() const {
   std::set<std::string> plugins;
   for (const auto& [name, info] : infos_) {
-    for (const v1alpha1::PluginInfo& plugin : info.plugins()) plugins.insert(plugin.name());
+    for (const v1beta1::PluginInfo& plugin : info.plugins()) plugins.insert(plugin.name());
   }
   return {plugins.begin(), plugins.end()};
 }
 
-absl::StatusOr<v1alpha1::ConfigureResponse> AskedHosts::Configure(
-    const std::string& name, v1alpha1::ConfigureRequest request) const {
+absl::StatusOr<v1beta1::ConfigureResponse> AskedHosts::Configure(
+    const std::string& name, v1beta1::ConfigureRequest request) const {
   hosts::HostLoop loop;
   hosts::GrpcHostClient client(&loop, absl::StrCat("outboard-config-", getpid()),
-                               channels_.at(name), infos_.at(name));
-  absl::StatusOr<v1alpha1::ConfigureResponse> response =
+                               connections_.at(name));
+  absl::StatusOr<v1beta1::ConfigureResponse> response =
       client.Configure(std::move(request), SteadyNow() + kAnswerTimeout);
   if (!response.ok()) {
     return absl::UnavailableError(

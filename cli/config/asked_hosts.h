@@ -12,8 +12,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "cli/simulate/host_process.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/config.h"
+#include "shim/hosts/handshake.h"
 #include "shim/hosts/plans.h"
 
 namespace outboard::config_command {
@@ -37,17 +38,16 @@ class AskedHosts {
   std::vector<std::string> PluginNames() const;
   // Lets the host check the plugins' arguments, in a session of this process.
   // Errors: UNAVAILABLE naming the host.
-  absl::StatusOr<v1alpha1::ConfigureResponse> Configure(const std::string& name,
-                                                        v1alpha1::ConfigureRequest request) const;
+  absl::StatusOr<v1beta1::ConfigureResponse> Configure(const std::string& name,
+                                                       v1beta1::ConfigureRequest request) const;
 
  private:
-  void Add(const std::string& name, std::shared_ptr<grpc::Channel> channel,
-           v1alpha1::GetHostInfoResponse info);
+  void Add(const std::string& name, hosts::HostConnection connection);
 
   std::unique_ptr<simulate::HostProcess> own_;
   std::vector<std::string> names_;
   hosts::HostInfos infos_;
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  std::map<std::string, hosts::HostConnection> connections_;
 };
 
 }  // namespace outboard::config_command

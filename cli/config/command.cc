@@ -154,7 +154,7 @@ absl::Status CheckPlugins(const config::Config& config, const AskedHosts& hosts,
   if (plans.ok() && AreProfilesNamed(config)) {
     *warnings = plans->resolved.warnings;
     for (const auto& [host, request] : plans->configure) {
-      const absl::StatusOr<v1alpha1::ConfigureResponse> response = hosts.Configure(host, request);
+      const absl::StatusOr<v1beta1::ConfigureResponse> response = hosts.Configure(host, request);
       if (!response.ok()) return response.status();
       problems = MergeProblems(config.file, problems,
                                hosts::ConfigureError(config, plans->resolved, *response).message());

@@ -6,10 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 namespace {
 
@@ -106,8 +107,9 @@ absl::Status CheckReasons(const Kit& kit, const FilterResponse& response, size_t
   std::set<std::string> distinct;
   for (int i = 0; i < response.reasons_size(); ++i) {
     CONFORMANCE_TRY(CheckStatus(
-        response.reasons(i), absl::StrCat("FilterResponse.reasons[", i, "]"), kit.At(FILTER),
-        {UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING}, kReasonsCodes));
+        response.reasons(i), absl::StrCat("FilterResponse.reasons[", i, "]"),
+        kit.At(EXTENSION_POINT_FILTER),
+        {CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING}, kReasonsCodes));
     if (!distinct.insert(response.reasons(i).SerializeAsString()).second)
       return Wrong(kReasonsOnce, absl::StrCat("reason ", i, " is a duplicate"));
   }
@@ -121,8 +123,8 @@ absl::Status CheckReasons(const Kit& kit, const FilterResponse& response, size_t
     before = position;
   }
   if (!response.has_error()) return absl::OkStatus();
-  return CheckStatus(response.error(), "FilterResponse.error", kit.At(FILTER), {ERROR},
-                     kFilterError);
+  return CheckStatus(response.error(), "FilterResponse.error", kit.At(EXTENSION_POINT_FILTER),
+                     {CODE_ERROR}, kFilterError);
 }
 
 }  // namespace
@@ -133,7 +135,7 @@ absl::Status CheckStatus(const PluginStatus& status, const std::string& where,
   CONFORMANCE_TRY(CheckConfigured(status.plugin(), where, plugins, kStatusPlugin));
   if (std::find(codes.begin(), codes.end(), status.code()) == codes.end()) {
     return Wrong(codes_rule, absl::StrCat(where, " has code ", static_cast<int>(status.code()), " ",
-                                          Code_Name(status.code())));
+                                          ShortName(status.code())));
   }
   if (status.reasons().empty())
     return Wrong(kStatusReasons,
@@ -149,7 +151,7 @@ absl::Status CheckStatus(const PluginStatus& status, const std::string& where,
 }
 
 static absl::Status PreFilterFault(const Kit& kit, const PreFilterResponse& response) {
-  const Plugins plugins = kit.At(PRE_FILTER);
+  const Plugins plugins = kit.At(EXTENSION_POINT_PRE_FILTER);
   for (const std::string& name : response.rejected_by())
     CONFORMANCE_TRY(CheckConfigured(name, "PreFilterResponse.rejected_by", plugins, kRejectedBy));
   const Plugins restricting = ListOf(response.restricted_by());
@@ -176,14 +178,16 @@ static absl::Status PreFilterFault(const Kit& kit, const PreFilterResponse& resp
   const PluginStatus& rejection = response.rejection();
   // Disjoint node sets: not the rejection of a single plugin.
   if (rejection.plugin().empty()) {
-    if (response.rejected_by().empty() || rejection.code() != UNSCHEDULABLE_AND_UNRESOLVABLE)
+    if (response.rejected_by().empty() || rejection.code() != CODE_UNSCHEDULABLE_AND_UNRESOLVABLE)
       return Wrong(kStatusPlugin, "PreFilterResponse.rejection names no plugin");
     return absl::OkStatus();
   }
-  CONFORMANCE_TRY(CheckStatus(rejection, "PreFilterResponse.rejection", plugins,
-                              {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
-                              kPreFilterRejection));
-  if (rejection.code() != ERROR && !Contains(ListOf(response.rejected_by()), rejection.plugin())) {
+  CONFORMANCE_TRY(CheckStatus(
+      rejection, "PreFilterResponse.rejection", plugins,
+      {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
+      kPreFilterRejection));
+  if (rejection.code() != CODE_ERROR &&
+      !Contains(ListOf(response.rejected_by()), rejection.plugin())) {
     return Wrong(kRejectedBy, absl::StrCat(rejection.plugin(), " of `rejection` is missing"));
   }
   return absl::OkStatus();
@@ -229,19 +233,21 @@ static absl::Status FilterFault(const Kit& kit, const FilterResponse& response,
 static absl::Status ScoreFault(const Kit& kit, const PreScoreResponse& before,
                                const ScoreResponse& response, size_t nodes) {
   const Plugins skipped = ListOf(before.skipped());
-  const Plugins pre_score = kit.At(PRE_SCORE);
+  const Plugins pre_score = kit.At(EXTENSION_POINT_PRE_SCORE);
   for (const std::string& name : skipped) {
-    if (!Contains(pre_score, name) && !Contains(kit.At(SCORE), name))
+    if (!Contains(pre_score, name) && !Contains(kit.At(EXTENSION_POINT_SCORE), name))
       return Wrong(kScoreSkipped, absl::StrCat("\"", name, "\" is not configured there"));
   }
   if (before.has_error()) {
-    return CheckStatus(before.error(), "PreScoreResponse.error", pre_score, {ERROR}, kScoreSkipped);
+    return CheckStatus(before.error(), "PreScoreResponse.error", pre_score, {CODE_ERROR},
+                       kScoreSkipped);
   }
   if (response.has_error()) {
-    return CheckStatus(response.error(), "ScoreResponse.error", kit.At(SCORE), {ERROR}, kScoreAll);
+    return CheckStatus(response.error(), "ScoreResponse.error", kit.At(EXTENSION_POINT_SCORE),
+                       {CODE_ERROR}, kScoreAll);
   }
   Plugins expected;
-  for (const std::string& name : kit.At(SCORE)) {
+  for (const std::string& name : kit.At(EXTENSION_POINT_SCORE)) {
     if (!Contains(skipped, name)) expected.push_back(name);
   }
   Plugins given;
@@ -277,8 +283,8 @@ static absl::Status ScoreFault(const Kit& kit, const PreScoreResponse& before,
 absl::Status CheckEffects(const Kit& kit, const ReserveResponse& response) {
   std::set<std::string> keys;
   for (const Effect& effect : response.effects()) {
-    CONFORMANCE_TRY(CheckConfigured(effect.plugin(), "ReserveResponse.effects", kit.At(RESERVE),
-                                    kEffectPlugin));
+    CONFORMANCE_TRY(CheckConfigured(effect.plugin(), "ReserveResponse.effects",
+                                    kit.At(EXTENSION_POINT_RESERVE), kEffectPlugin));
     const bool is_key = !effect.key().empty() && effect.key().size() <= 63 &&
                         std::all_of(effect.key().begin(), effect.key().end(), [](char c) {
                           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -336,7 +342,7 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
                 round->list.end());
   }
   // A host without a Filter plugin gets no Filter call; every node is feasible.
-  if (!kit.Has(FILTER)) {
+  if (!kit.Has(EXTENSION_POINT_FILTER)) {
     round->feasible = round->list;
   } else {
     auto filter = session.Filter(attempt, request);
@@ -352,14 +358,14 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
     if (round->filter.has_error()) return absl::OkStatus();
   }
   if (until == Until::kFilter || round->feasible.size() < 2 ||
-      (!kit.Has(SCORE) && !kit.Has(PRE_SCORE)))
+      (!kit.Has(EXTENSION_POINT_SCORE) && !kit.Has(EXTENSION_POINT_PRE_SCORE)))
     return absl::OkStatus();
-  if (kit.Has(PRE_SCORE)) {
+  if (kit.Has(EXTENSION_POINT_PRE_SCORE)) {
     auto pre_score = session.PreScore(attempt, round->feasible);
     CONFORMANCE_TRY(ExpectOk(pre_score));
     round->pre_score = std::move(pre_score.message);
   }
-  if (kit.Has(SCORE) && !round->pre_score.has_error()) {
+  if (kit.Has(EXTENSION_POINT_SCORE) && !round->pre_score.has_error()) {
     auto score = session.Score(attempt, round->feasible);
     CONFORMANCE_TRY(ExpectOk(score));
     round->score = std::move(score.message);

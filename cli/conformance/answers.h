@@ -9,43 +9,43 @@
 
 #include "absl/status/status.h"
 #include "cli/conformance/session.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 
 namespace outboard::conformance {
 
 using Plugins = std::vector<std::string>;
 
 // All codes except SUCCESS and SKIP. `where` is for messages: "Filter's reason 3".
-absl::Status CheckStatus(const v1alpha1::PluginStatus& status, const std::string& where,
-                         const Plugins& plugins, std::initializer_list<v1alpha1::Code> codes,
+absl::Status CheckStatus(const v1beta1::PluginStatus& status, const std::string& where,
+                         const Plugins& plugins, std::initializer_list<v1beta1::Code> codes,
                          const Rule& codes_rule, size_t max_reason_bytes = 1024);
 
-absl::Status CheckPreFilter(const Kit& kit, const v1alpha1::PreFilterResponse& response);
+absl::Status CheckPreFilter(const Kit& kit, const v1beta1::PreFilterResponse& response);
 
 // Verdicts on the examined nodes, by slot: empty if feasible, else the serialized PluginStatus.
 using Verdicts = std::map<uint32_t, std::string>;
 // `list`: slots in the order of examination, from the start offset. `wanted`: how many feasible
 // nodes are enough.
-absl::Status CheckFilter(const Kit& kit, const v1alpha1::FilterResponse& response,
+absl::Status CheckFilter(const Kit& kit, const v1beta1::FilterResponse& response,
                          const std::vector<uint32_t>& list, size_t wanted, Verdicts* verdicts,
                          std::vector<uint32_t>* feasible);
-absl::Status CheckScore(const Kit& kit, const v1alpha1::PreScoreResponse& before,
-                        const v1alpha1::ScoreResponse& response, size_t nodes);
-absl::Status CheckEffects(const Kit& kit, const v1alpha1::ReserveResponse& response);
-absl::Status CheckDecision(const v1alpha1::WaitDecision& decision, const Plugins& plugins);
+absl::Status CheckScore(const Kit& kit, const v1beta1::PreScoreResponse& before,
+                        const v1beta1::ScoreResponse& response, size_t nodes);
+absl::Status CheckEffects(const Kit& kit, const v1beta1::ReserveResponse& response);
+absl::Status CheckDecision(const v1beta1::WaitDecision& decision, const Plugins& plugins);
 
 // PreFilter to Score of one pod, by plain calls. Parts without a call are empty.
 struct Round {
-  v1alpha1::PreFilterResponse pre_filter;
+  v1beta1::PreFilterResponse pre_filter;
   bool filtered = false;
-  v1alpha1::FilterResponse filter;
+  v1beta1::FilterResponse filter;
   std::vector<uint32_t> list;  // of the examined nodes
   Verdicts verdicts;
   std::vector<uint32_t> feasible;
   bool scored = false;
-  v1alpha1::PreScoreResponse pre_score;
-  v1alpha1::ScoreResponse score;
+  v1beta1::PreScoreResponse pre_score;
+  v1beta1::ScoreResponse score;
 };
 // Where a round ends.
 enum class Until { kFilter, kScore };
@@ -53,7 +53,7 @@ enum class Until { kFilter, kScore };
 // in node order. Calls Score if more than one node is feasible.
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
                       const std::vector<uint32_t>& order, Round* round,
-                      v1alpha1::FilterRequest request = {}, Until until = Until::kScore);
+                      v1beta1::FilterRequest request = {}, Until until = Until::kScore);
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
                       Round* round, Until until = Until::kScore);
 // Errors: `rule`, if the rounds have different answers.

@@ -6,7 +6,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr int kWaitingCalls = 24;
 constexpr absl::Duration kShort = absl::Milliseconds(60);
@@ -52,20 +52,23 @@ absl::Status WrongHeaders(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   PreFilterRequest request = Request(session, 2);
-  request.mutable_header()->set_host_instance("another-instance");
-  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::WRONG_INSTANCE}, kInstance));
+  request.mutable_header()->set_instance("another-instance");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
   request = Request(session, 2);
   request.mutable_header()->set_session_id("no-such-session");
   CONFORMANCE_TRY(
-      ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown));
+      ExpectError(session.Call(request), {CallError::REASON_SESSION_UNKNOWN}, kSessionUnknown));
   request = Request(session, 2);
   request.mutable_header()->set_profile("no-such-profile");
-  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_NOT_CONFIGURED}, kNotConfigured));
   request = Request(session, 0);
-  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::INVALID}, kAttemptRequired));
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_INVALID}, kAttemptRequired));
   request = Request(session, 2);
   request.set_pod_uid("unknown");
-  return ExpectError(session.Call(request), {CallError::OBJECT_UNKNOWN}, kObjectUnknown);
+  return ExpectError(session.Call(request), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown);
 }
 
 absl::Status MissingFields(const Kit& kit) {
@@ -75,43 +78,46 @@ absl::Status MissingFields(const Kit& kit) {
   // A missing header is a wrong instance.
   PreFilterRequest request = Request(session, 2);
   request.clear_header();
-  CONFORMANCE_TRY(ExpectError(
-      session.Call(request),
-      {CallError::WRONG_INSTANCE, CallError::SESSION_UNKNOWN, CallError::INVALID}, kInvalid));
+  CONFORMANCE_TRY(ExpectError(session.Call(request),
+                              {CallError::REASON_WRONG_INSTANCE, CallError::REASON_SESSION_UNKNOWN,
+                               CallError::REASON_INVALID},
+                              kInvalid));
   request = Request(session, 2);
   request.mutable_header()->clear_profile();
   CONFORMANCE_TRY(ExpectError(session.Call(request),
-                              {CallError::NOT_CONFIGURED, CallError::INVALID}, kNotConfigured));
+                              {CallError::REASON_NOT_CONFIGURED, CallError::REASON_INVALID},
+                              kNotConfigured));
   request = Request(session, 2);
   request.clear_pod_uid();
-  return ExpectError(session.Call(request), {CallError::OBJECT_UNKNOWN, CallError::INVALID},
-                     kObjectUnknown);
+  return ExpectError(session.Call(request),
+                     {CallError::REASON_OBJECT_UNKNOWN, CallError::REASON_INVALID}, kObjectUnknown);
 }
 
 absl::Status UnknownAttempt(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
-  if (kit.Has(FILTER))
-    CONFORMANCE_TRY(ExpectError(session.Filter(77), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
-  if (kit.Has(PRE_SCORE))
+  if (kit.Has(EXTENSION_POINT_FILTER))
     CONFORMANCE_TRY(
-        ExpectError(session.PreScore(77, {0, 1}), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
-  if (kit.Has(SCORE))
-    CONFORMANCE_TRY(
-        ExpectError(session.Score(77, {0, 1}), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
-  if (kit.Has(POST_FILTER)) {
+        ExpectError(session.Filter(77), {CallError::REASON_ATTEMPT_UNKNOWN}, kAttemptUnknown));
+  if (kit.Has(EXTENSION_POINT_PRE_SCORE))
+    CONFORMANCE_TRY(ExpectError(session.PreScore(77, {0, 1}), {CallError::REASON_ATTEMPT_UNKNOWN},
+                                kAttemptUnknown));
+  if (kit.Has(EXTENSION_POINT_SCORE))
+    CONFORMANCE_TRY(ExpectError(session.Score(77, {0, 1}), {CallError::REASON_ATTEMPT_UNKNOWN},
+                                kAttemptUnknown));
+  if (kit.Has(EXTENSION_POINT_POST_FILTER)) {
     PostFilterRequest request;
     *request.mutable_header() = session.Header(77);
     CONFORMANCE_TRY(
-        ExpectError(session.Call(request), {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+        ExpectError(session.Call(request), {CallError::REASON_ATTEMPT_UNKNOWN}, kAttemptUnknown));
   }
   return absl::OkStatus();
 }
 
 // Two concurrent attempts of different pods, step by step.
 absl::Status AttemptsApart(const Kit& kit) {
-  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER to observe");
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return Skipped("no plugin at FILTER to observe");
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
   const auto& pending = session.cluster().pending;
@@ -143,7 +149,7 @@ absl::Status ShortDeadlines(const Kit& kit) {
   for (int i = 0; i < kWaitingCalls; ++i) {
     callers.emplace_back([&, i] {
       PreFilterRequest request = Request(session, 100 + i);
-      request.mutable_header()->set_snapshot_version(session.version() + 1000);
+      request.mutable_header()->set_exact_version(session.version() + 1000);
       session.Call(request, kShort);
     });
   }

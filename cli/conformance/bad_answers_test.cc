@@ -27,7 +27,7 @@
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using conformance::Mutate;
 using conformance::Random;
 using google::protobuf::Message;
@@ -56,9 +56,15 @@ replacement: {shadowCycles: 0, keepWarm: 1s, rollbackFailures: 10000}
 
 const std::map<std::string, std::vector<ExtensionPoint>>& PointsOfPlugins() {
   static const auto* const kPoints = new std::map<std::string, std::vector<ExtensionPoint>>{
-      {"Sorter", {QUEUE_SORT}}, {"NodeResourcesFit", {PRE_FILTER, FILTER, PRE_SCORE, SCORE}},
-      {"NodePorts", {FILTER}},  {"Keeper", {PRE_ENQUEUE, POST_FILTER, RESERVE, PERMIT, PRE_BIND}},
-      {"Binder", {BIND}},
+      {"Sorter", {EXTENSION_POINT_QUEUE_SORT}},
+      {"NodeResourcesFit",
+       {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_PRE_SCORE,
+        EXTENSION_POINT_SCORE}},
+      {"NodePorts", {EXTENSION_POINT_FILTER}},
+      {"Keeper",
+       {EXTENSION_POINT_PRE_ENQUEUE, EXTENSION_POINT_POST_FILTER, EXTENSION_POINT_RESERVE,
+        EXTENSION_POINT_PERMIT, EXTENSION_POINT_PRE_BIND}},
+      {"Binder", {EXTENSION_POINT_BIND}},
   };
   return *kPoints;
 }
@@ -145,7 +151,8 @@ class BadAnswersTest : public ::testing::Test {
     fake_->Answer<FilterRequest, FilterResponse>([this](const FilterRequest& request,
                                                         FilterResponse* response) {
       std::vector<uint32_t> slots(request.nodes().slots().begin(), request.nodes().slots().end());
-      for (const Hypothesis& hypothesis : request.hypotheses()) slots.push_back(hypothesis.slot());
+      for (const SimulatedNode& hypothesis : request.simulated_nodes())
+        slots.push_back(hypothesis.slot());
       if (slots.empty()) slots = {0, 1, 2, 3, 4};
       std::rotate(slots.begin(), slots.begin() + request.start_offset() % slots.size(),
                   slots.end());
@@ -162,7 +169,7 @@ class BadAnswersTest : public ::testing::Test {
       if (response->rejected().empty()) return grpc::Status::OK;
       PluginStatus* reason = response->add_reasons();
       reason->set_plugin("NodeResourcesFit");
-      reason->set_code(UNSCHEDULABLE);
+      reason->set_code(CODE_UNSCHEDULABLE);
       reason->add_reasons("no room");
       return grpc::Status::OK;
     });
@@ -199,26 +206,31 @@ class BadAnswersTest : public ::testing::Test {
     fake_->Answer<PostFilterRequest, PostFilterResponse>(
         [](const PostFilterRequest&, PostFilterResponse* response) {
           response->mutable_rejection()->set_plugin("Keeper");
-          response->mutable_rejection()->set_code(UNSCHEDULABLE);
+          response->mutable_rejection()->set_code(CODE_UNSCHEDULABLE);
           response->mutable_rejection()->add_reasons("nothing helps");
           return grpc::Status::OK;
         });
   }
 
+  hosts::HostConnection Connection(bool fused) const {
+    hosts::HostConnection host{NewHostChannel(proxy_->address()), {}, Info(fused)};
+    host.identity.add_contract_versions("v1beta1");
+    host.identity.set_instance("good");
+    host.identity.set_build("good");
+    return host;
+  }
+
   GetHostInfoResponse Info(bool fused) const {
     GetHostInfoResponse info;
-    info.add_contract_versions("v1alpha1");
-    info.set_host_instance("good");
-    info.set_build("good");
-    if (fused) info.add_capabilities(FUSED_CYCLE);
-    info.add_capabilities(QUEUEING_HINTS);
+    if (fused) info.add_capabilities(CAPABILITY_FUSED_CYCLE);
+    info.add_capabilities(CAPABILITY_QUEUEING_HINTS);
     for (const auto& [name, points] : PointsOfPlugins()) {
       PluginInfo* plugin = info.add_plugins();
       plugin->set_name(name);
       for (const ExtensionPoint point : points) plugin->add_extension_points(point);
       ClusterEvent* event = plugin->add_wake_up_events();
       event->set_resource("*");
-      event->add_actions(ClusterEvent::ADD);
+      event->add_actions(ClusterEvent::ACTION_ADD);
     }
     return info;
   }
@@ -243,8 +255,7 @@ class BadAnswersTest : public ::testing::Test {
   void Handshake() {
     lost_ = false;
     const absl::Status taken =
-        hosts_.OnHandshake({"main", proxy_->address(), std::nullopt, 0},
-                           NewHostChannel(proxy_->address()), Info(fused_), now_);
+        hosts_.OnHandshake({"main", proxy_->address(), std::nullopt, 0}, Connection(fused_), now_);
     EXPECT_TRUE(taken.ok()) << taken;
   }
 
@@ -389,12 +400,12 @@ SyncResponse RandomPush(Random* random) {
       push.mutable_gate_changed()->add_pod_uids(uid);
       break;
     case 4: {
-      Wake* wake = push.mutable_wakes()->add_wakes();
+      QueueHint* wake = push.mutable_queue_hints()->add_hints();
       wake->set_uid(uid);
       wake->set_plugin("NodeResourcesFit");
       wake->set_number((*random)() % 50);
       wake->mutable_event()->set_resource("Node");
-      wake->mutable_event()->add_actions(ClusterEvent::ADD);
+      wake->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
       break;
     }
     case 5:
@@ -546,17 +557,17 @@ std::vector<WrongAnswer> WrongAnswers() {
       Wrong<CycleResponse>("a rejection by an unknown plugin",
                            [](auto* a) {
                              Reject(a->mutable_pre_filter()->mutable_rejection(), "Stranger",
-                                    UNSCHEDULABLE);
+                                    CODE_UNSCHEDULABLE);
                            }),
       Wrong<CycleResponse>("a rejection with code SUCCESS",
                            [](auto* a) {
                              Reject(a->mutable_pre_filter()->mutable_rejection(),
-                                    "NodeResourcesFit", SUCCESS);
+                                    "NodeResourcesFit", CODE_SUCCESS);
                            }),
       Wrong<CycleResponse>("a reason that is too long",
                            [=](auto* a) {
                              Reject(a->mutable_pre_filter()->mutable_rejection(),
-                                    "NodeResourcesFit", UNSCHEDULABLE, long_text);
+                                    "NodeResourcesFit", CODE_UNSCHEDULABLE, long_text);
                            }),
       Wrong<CycleResponse>(
           "a score over 100",
@@ -570,16 +581,19 @@ std::vector<WrongAnswer> WrongAnswers() {
       Wrong<CycleResponse>("a PreScore error that is too long",
                            [=](auto* a) {
                              Reject(a->mutable_pre_score()->mutable_error(), "NodeResourcesFit",
-                                    ERROR, long_text);
+                                    CODE_ERROR, long_text);
                            }),
       Wrong<ReserveResponse>(
           "a Reserve rejection by an unknown plugin",
-          [](auto* a) { Reject(a->mutable_rejection(), "Stranger", UNSCHEDULABLE); }),
-      Wrong<ReserveResponse>("a Reserve rejection with code SKIP",
-                             [](auto* a) { Reject(a->mutable_rejection(), "Keeper", SKIP); }),
+          [](auto* a) { Reject(a->mutable_rejection(), "Stranger", CODE_UNSCHEDULABLE); }),
       Wrong<ReserveResponse>(
-          "a Reserve rejection that is too long",
-          [=](auto* a) { Reject(a->mutable_rejection(), "Keeper", UNSCHEDULABLE, long_text); }),
+          "a Reserve rejection without a code",
+          [](auto* a) { Reject(a->mutable_rejection(), "Keeper", CODE_UNSPECIFIED); }),
+      Wrong<ReserveResponse>("a Reserve rejection that is too long",
+                             [=](auto* a) {
+                               Reject(a->mutable_rejection(), "Keeper", CODE_UNSCHEDULABLE,
+                                      long_text);
+                             }),
       Wrong<ReserveResponse>(
           "an effect on another pod's claim",
           [](auto* a) { a->mutable_effects(0)->mutable_select_node()->set_name("another"); }),
@@ -618,8 +632,9 @@ std::vector<WrongAnswer> WrongAnswers() {
                             }),
       Wrong<PermitResponse>("a wait without a timeout",
                             [](auto* a) { a->add_waits()->set_plugin("Keeper"); }),
-      Wrong<PermitResponse>("a Permit rejection without a plugin",
-                            [](auto* a) { Reject(a->mutable_rejection(), "", UNSCHEDULABLE); }),
+      Wrong<PermitResponse>(
+          "a Permit rejection without a plugin",
+          [](auto* a) { Reject(a->mutable_rejection(), "", CODE_UNSCHEDULABLE); }),
       Wrong<PermitResponse>("a decision that is too long",
                             [=](auto* a) {
                               WaitDecision* decision = a->add_decisions();

@@ -23,8 +23,8 @@
 #include "absl/synchronization/mutex.h"
 #include "cli/conformance/kit.h"
 #include "cli/conformance/session.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "proto/call_errors/call_errors.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
 
@@ -33,8 +33,9 @@ extern char** environ;
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using google::protobuf::Message;
+using handshake::v1::HandshakeResponse;
 using ::testing::IsEmpty;
 using ::testing::TempDir;
 using ::testing::UnorderedElementsAreArray;
@@ -152,7 +153,7 @@ void AtAnyVersion(Wrongness* wrong, const Message& message, Message* response,
   const auto* request = As<Request>(message);
   if (request == nullptr || !error.has_value() || error->have_version() == 0) return;
   Request again = *request;
-  again.mutable_header()->set_snapshot_version(error->have_version());
+  again.mutable_header()->set_exact_version(error->have_version());
   auto answer = Call(wrong->upstream, again);
   static_cast<typename Rpc<Request>::Response*>(response)->Swap(&answer.message);
   *status = answer.status;
@@ -187,7 +188,7 @@ void ForgetAttemptsAtUnreserve(Wrongness* wrong) {
     if (auto* undo = As<UnreserveRequest>(message);
         undo != nullptr &&
         wrong->attempts.count({undo->header().session_id(), undo->header().attempt_id()}) == 0) {
-      return testing::CallFailure(CallError::ATTEMPT_UNKNOWN, "no such attempt");
+      return testing::CallFailure(CallError::REASON_ATTEMPT_UNKNOWN, "no such attempt");
     }
     return grpc::Status::OK;
   };
@@ -198,8 +199,61 @@ void ForgetResumedAttempts(Wrongness* wrong) {
   wrong->hooks.on_request = [](Message* message) {
     auto* permit = As<PermitRequest>(message);
     if (permit == nullptr || !permit->resumed()) return grpc::Status::OK;
-    return testing::CallFailure(CallError::ATTEMPT_UNKNOWN, "no such attempt");
+    return testing::CallFailure(CallError::REASON_ATTEMPT_UNKNOWN, "no such attempt");
   };
+}
+
+// Gives up with a third of the call's second left. Only in the case whose change comes later than
+// that: this attempt of this pod.
+void GiveUpEarly(Wrongness* wrong) {
+  wrong->hooks.on_request = [wrong](Message* message) {
+    const auto* pre_filter = As<PreFilterRequest>(message);
+    if (pre_filter == nullptr || pre_filter->pod_uid() != "pod-uid-later" ||
+        pre_filter->header().attempt_id() != 2)
+      return grpc::Status::OK;
+    absl::MutexLock lock(&wrong->mu);
+    const auto never = [] { return false; };
+    wrong->mu.AwaitWithTimeout(absl::Condition(&never), absl::Milliseconds(670));
+    return testing::CallFailure(CallError::REASON_STALE, "behind",
+                                pre_filter->header().exact_version() - 1);
+  };
+}
+
+// A session without a snapshot counts as unknown.
+void ForgetSessionsWithoutSnapshot(Wrongness* wrong) {
+  wrong->hooks.on_answer = [](const Message&, Message*, grpc::Status* status) {
+    const auto error = call_errors::CallErrorOf(*status);
+    if (error.has_value() && error->reason() == CallError::REASON_STALE &&
+        error->have_version() == 0)
+      *status = testing::CallFailure(CallError::REASON_SESSION_UNKNOWN, "no cache");
+  };
+}
+
+// A place that was assumed is kept when the API server's object names another node.
+void KeepAssumedPlaces(Wrongness* wrong) {
+  Asked<SyncRequest>([](Wrongness* wrong, SyncRequest* sync) {
+    absl::MutexLock lock(&wrong->mu);
+    for (Change& change : *sync->mutable_changes()) {
+      if (change.has_pod_placement() && change.pod_placement().state() == PLACEMENT_STATE_ASSUMED)
+        wrong->synced.insert(change.pod_placement().uid());
+      if (change.has_pod_upsert() && wrong->synced.count(change.pod_upsert().pod().uid()) > 0)
+        change.mutable_pod_upsert()->mutable_pod()->clear_node_name();
+    }
+  })(wrong);
+}
+
+// Pods that name a node that has not come yet are dropped.
+void DropPodsOfUnknownNodes(Wrongness* wrong) {
+  Asked<SyncRequest>([](Wrongness* wrong, SyncRequest* sync) {
+    absl::MutexLock lock(&wrong->mu);
+    google::protobuf::RepeatedPtrField<Change> kept;
+    for (Change& change : *sync->mutable_changes()) {
+      if (change.has_node_upsert()) wrong->synced.insert(change.node_upsert().node().name());
+      const std::string& node = change.pod_upsert().pod().node_name();
+      if (node.empty() || wrong->synced.count(node) > 0) kept.Add()->Swap(&change);
+    }
+    sync->mutable_changes()->Swap(&kept);
+  })(wrong);
 }
 
 // No answer instead of STALE, until the caller gives up.
@@ -207,8 +261,8 @@ void HangWhenAhead(Wrongness* wrong) {
   wrong->hooks.on_answer = [wrong](const Message& request, Message*, grpc::Status* status) {
     const auto* pre_filter = As<PreFilterRequest>(request);
     const auto error = call_errors::CallErrorOf(*status);
-    if (pre_filter == nullptr || !error.has_value() || error->reason() != CallError::STALE ||
-        error->have_version() >= pre_filter->header().snapshot_version())
+    if (pre_filter == nullptr || !error.has_value() || error->reason() != CallError::REASON_STALE ||
+        error->have_version() >= pre_filter->header().exact_version())
       return;
     absl::MutexLock lock(&wrong->mu);
     const auto never = [] { return false; };
@@ -299,13 +353,21 @@ std::vector<BadHost> BadHosts() {
       {"versions are ignored",
        {kState + "version-ahead", kState + "version-behind"},
        IgnoreVersions},
-      {"silence instead of STALE", {kState + "version-ahead"}, HangWhenAhead},
+      {"STALE long before the deadline", {kState + "version-late"}, GiveUpEarly},
+      {"sessions without a snapshot are unknown",
+       {kState + "no-snapshot"},
+       ForgetSessionsWithoutSnapshot},
+      {"assumed places that stay for ever", {kState + "pod-places"}, KeepAssumedPlaces},
+      {"pods dropped that name an unknown node", {kState + "unknown-node"}, DropPodsOfUnknownNodes},
+      {"silence instead of STALE",
+       {kState + "version-ahead", kState + "no-snapshot"},
+       HangWhenAhead},
       {"errors without a google.rpc.Status around them",
        {kHost + "drain"},
        [](Wrongness* wrong) {
          wrong->hooks.on_answer = [](const Message&, Message*, grpc::Status* status) {
            const auto error = call_errors::CallErrorOf(*status);
-           if (error.has_value() && error->reason() == CallError::DRAINING)
+           if (error.has_value() && error->reason() == CallError::REASON_DRAINING)
              *status = grpc::Status(status->error_code(), status->error_message(),
                                     error->SerializeAsString());
          };
@@ -342,9 +404,9 @@ std::vector<BadHost> BadHosts() {
        Asked<SyncRequest>(
            [](Wrongness*, SyncRequest* request) { request->clear_ended_attempts(); })},
       {"one cache for all sessions",
-       {kState + "two-sessions", kState + "slot-reused", kHost + "drain",
-        kHost + "fuzzed-handshakes", kState + "fuzzed-calls", kState + "fuzzed-changes",
-        "CycleService/fuzzed-cycles"},
+       {kState + "two-sessions", kState + "slot-reused", kState + "pod-places",
+        kState + "unknown-node", kHost + "drain", kHost + "fuzzed-handshakes",
+        kState + "fuzzed-calls", kState + "fuzzed-changes", "CycleService/fuzzed-cycles"},
        KeepOneCache},
       {"crash on unusual Unicode",
        {kState + "odd-unicode"},
@@ -388,14 +450,16 @@ std::vector<BadHost> BadHosts() {
            absl::MutexLock lock(&wrong->mu);
            if (CallHeader* header = ExactHeader(message);
                header != nullptr && wrong->synced.count(header->session_id()) > 0)
-             return testing::CallFailure(CallError::NOT_CONFIGURED, "the configuration is lost");
+             return testing::CallFailure(CallError::REASON_NOT_CONFIGURED,
+                                         "the configuration is lost");
            return grpc::Status::OK;
          };
        }},
       {"ready before there is a snapshot",
        {kHost + "probe"},
        Answering<ProbeResponse>([](Wrongness*, ProbeResponse* probe) {
-         if (probe->state() == ProbeResponse::INITIALISING) probe->set_state(ProbeResponse::READY);
+         if (probe->state() == ProbeResponse::STATE_INITIALIZING)
+           probe->set_state(ProbeResponse::STATE_READY);
        })},
       {"not ready without a reason",
        {kHost + "probe", kHost + "drain"},
@@ -409,16 +473,25 @@ std::vector<BadHost> BadHosts() {
          };
        }},
       {"a new instance id in each answer",
-       {kHost + "info-instance-stays"},
-       Answering<GetHostInfoResponse>([](Wrongness* wrong, GetHostInfoResponse* info) {
-         if (wrong->count++ > 0)
-           info->set_host_instance(absl::StrCat("host-", wrong->count.load()));
+       {kHost + "info-instance-stays", kHost + "handshake-any-version"},
+       Answering<HandshakeResponse>([](Wrongness* wrong, HandshakeResponse* identity) {
+         if (wrong->count++ > 0) identity->set_instance(absl::StrCat("host-", wrong->count.load()));
        })},
       {"a new start time in each answer",
        {kHost + "info-start-stays"},
-       Answering<GetHostInfoResponse>([](Wrongness* wrong, GetHostInfoResponse* info) {
-         info->set_started_unix_micros(info->started_unix_micros() + wrong->count++);
+       Answering<HandshakeResponse>([](Wrongness* wrong, HandshakeResponse* identity) {
+         identity->set_started_unix_micros(identity->started_unix_micros() + wrong->count++);
        })},
+      {"only shims of its own version are answered",
+       {kHost + "handshake-any-version"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_request = [](Message* message) {
+           auto* request = As<handshake::v1::HandshakeRequest>(message);
+           if (request == nullptr || request->contract_versions(0) == "v1beta1")
+             return grpc::Status::OK;
+           return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "unknown version");
+         };
+       }},
       {"Unreserve of unknown attempts fails",
        {"ReserveService/unreserve-unknown"},
        ForgetAttemptsAtUnreserve},
@@ -440,15 +513,16 @@ std::vector<BadHost> BadHosts() {
        {"PreEnqueueService/pre-enqueue"},
        Answering<PreEnqueueResponse>([](Wrongness*, PreEnqueueResponse* said) {
          if (said->verdicts().empty()) return;
-         said->mutable_verdicts(0)->set_code(UNSCHEDULABLE);
+         said->mutable_verdicts(0)->set_code(CODE_UNSCHEDULABLE);
          said->mutable_verdicts(0)->add_reasons("because");
        })},
       {"pods that do not wait are woken",
        {"QueueingHintService/wakes"},
        [](Wrongness* wrong) {
          wrong->hooks.on_push = [](SyncResponse* push) {
-           if (!push->has_wakes()) return true;
-           for (Wake& wake : *push->mutable_wakes()->mutable_wakes()) wake.set_uid("somebody");
+           if (!push->has_queue_hints()) return true;
+           for (QueueHint& wake : *push->mutable_queue_hints()->mutable_hints())
+             wake.set_uid("somebody");
            return true;
          };
        }},

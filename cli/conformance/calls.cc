@@ -9,12 +9,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "proto/call_errors/call_errors.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 
-using v1alpha1::CallError;
-using v1alpha1::SyncRequest;
-using v1alpha1::SyncResponse;
+using v1beta1::CallError;
+using v1beta1::SyncRequest;
+using v1beta1::SyncResponse;
 
 namespace {
 
@@ -43,7 +44,7 @@ const char* CodeName(grpc::StatusCode code) {
 
 std::string Names(std::initializer_list<CallError::Reason> reasons) {
   return absl::StrJoin(reasons, " or ", [](std::string* out, CallError::Reason reason) {
-    absl::StrAppend(out, CallError::Reason_Name(reason));
+    absl::StrAppend(out, ShortName(reason));
   });
 }
 
@@ -71,7 +72,7 @@ grpc::Status CallRaw(const Channel& channel, const std::string& path, const std:
 std::string Describe(const grpc::Status& status) {
   const auto error = call_errors::CallErrorOf(status);
   std::string name = CodeName(status.error_code());
-  if (error.has_value()) absl::StrAppend(&name, "/", CallError::Reason_Name(error->reason()));
+  if (error.has_value()) absl::StrAppend(&name, "/", ShortName(error->reason()));
   return absl::StrCat(name, ": ", status.error_message());
 }
 
@@ -88,7 +89,7 @@ absl::Status ExpectErrorMessage(const char* method, const CallError& error,
                                 const Rule& rule) {
   if (std::find(reasons.begin(), reasons.end(), error.reason()) == reasons.end()) {
     return Wrong(rule, absl::StrCat(method, " must return ", Names(reasons), ", not ",
-                                    CallError::Reason_Name(error.reason()), ": ", error.message()));
+                                    ShortName(error.reason()), ": ", error.message()));
   }
   if (error.message().empty() || error.message().size() > kMaxMessageBytes) {
     return Wrong(kErrorMessage, absl::StrCat(method, "'s error has a message of ",
@@ -115,15 +116,15 @@ absl::Status ExpectError(const char* method, const grpc::Status& status,
   CONFORMANCE_TRY(ExpectErrorMessage(method, *error, reasons, rule));
   if (status.error_code() != call_errors::CodeOf(error->reason())) {
     return Wrong(kErrorDetails,
-                 absl::StrCat(method, " returns ", CallError::Reason_Name(error->reason()),
-                              " with ", CodeName(status.error_code()), " instead of ",
+                 absl::StrCat(method, " returns ", ShortName(error->reason()), " with ",
+                              CodeName(status.error_code()), " instead of ",
                               CodeName(call_errors::CodeOf(error->reason()))));
   }
   return absl::OkStatus();
 }
 
 SyncStream::SyncStream(const Channel& channel)
-    : stub_(v1alpha1::ClusterStateService::NewStub(channel)), stream_(stub_->Sync(&context_)) {
+    : stub_(v1beta1::ClusterStateService::NewStub(channel)), stream_(stub_->Sync(&context_)) {
   receiver_ = std::thread([this] { Receive(); });
 }
 

@@ -19,17 +19,18 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "cli/conformance/rules.h"
-#include "proto/outboard/v1alpha1/call.pb.h"
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
-#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/call.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_filter.grpc.pb.h"
+#include "outboard/v1beta1/pre_bind.grpc.pb.h"
+#include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
+#include "outboard/v1beta1/queue_sort.grpc.pb.h"
+#include "outboard/v1beta1/reserve.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 
 namespace outboard::conformance {
 
@@ -41,17 +42,20 @@ inline constexpr absl::Duration kCallDeadline = absl::Seconds(5);
 // The method of a request type.
 template <typename Request>
 struct Rpc;
-#define OUTBOARD_CONFORMANCE_RPC(Service, Method)                                            \
-  template <>                                                                                \
-  struct Rpc<v1alpha1::Method##Request> {                                                    \
-    using Response = v1alpha1::Method##Response;                                             \
-    static constexpr char kName[] = #Method;                                                 \
-    static constexpr char kPath[] = "/outboard.v1alpha1." #Service "/" #Method;              \
-    static grpc::Status Call(const Channel& channel, grpc::ClientContext* context,           \
-                             const v1alpha1::Method##Request& request, Response* response) { \
-      return v1alpha1::Service::NewStub(channel)->Method(context, request, response);        \
-    }                                                                                        \
+#define OUTBOARD_CONFORMANCE_RPC_OF(Namespace, Package, Service, Method)                      \
+  template <>                                                                                 \
+  struct Rpc<Namespace::Method##Request> {                                                    \
+    using Response = Namespace::Method##Response;                                             \
+    static constexpr char kName[] = #Method;                                                  \
+    static constexpr char kPath[] = "/outboard." Package "." #Service "/" #Method;            \
+    static grpc::Status Call(const Channel& channel, grpc::ClientContext* context,            \
+                             const Namespace::Method##Request& request, Response* response) { \
+      return Namespace::Service::NewStub(channel)->Method(context, request, response);        \
+    }                                                                                         \
   };
+#define OUTBOARD_CONFORMANCE_RPC(Service, Method) \
+  OUTBOARD_CONFORMANCE_RPC_OF(v1beta1, "v1beta1", Service, Method)
+OUTBOARD_CONFORMANCE_RPC_OF(handshake::v1, "handshake.v1", HandshakeService, Handshake)
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, GetHostInfo)
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, Configure)
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, Probe)
@@ -68,6 +72,7 @@ OUTBOARD_CONFORMANCE_RPC(ReserveService, Unreserve)
 OUTBOARD_CONFORMANCE_RPC(PermitService, Permit)
 OUTBOARD_CONFORMANCE_RPC(PreBindService, PreBind)
 #undef OUTBOARD_CONFORMANCE_RPC
+#undef OUTBOARD_CONFORMANCE_RPC_OF
 
 template <typename Response>
 struct Answer {
@@ -101,11 +106,11 @@ std::string Describe(const grpc::Status& status);
 absl::Status ExpectOk(const char* method, const grpc::Status& status);
 // The error must be one of these, in the form of call.proto; `rule` says why.
 absl::Status ExpectError(const char* method, const grpc::Status& status,
-                         std::initializer_list<v1alpha1::CallError::Reason> reasons,
+                         std::initializer_list<v1beta1::CallError::Reason> reasons,
                          const Rule& rule);
 // The same for an error in a message.
-absl::Status ExpectErrorMessage(const char* method, const v1alpha1::CallError& error,
-                                std::initializer_list<v1alpha1::CallError::Reason> reasons,
+absl::Status ExpectErrorMessage(const char* method, const v1beta1::CallError& error,
+                                std::initializer_list<v1beta1::CallError::Reason> reasons,
                                 const Rule& rule);
 template <typename Response>
 absl::Status ExpectOk(const Answer<Response>& answer) {
@@ -113,7 +118,7 @@ absl::Status ExpectOk(const Answer<Response>& answer) {
 }
 template <typename Response>
 absl::Status ExpectError(const Answer<Response>& answer,
-                         std::initializer_list<v1alpha1::CallError::Reason> reasons,
+                         std::initializer_list<v1beta1::CallError::Reason> reasons,
                          const Rule& rule) {
   return ExpectError(answer.method, answer.status, reasons, rule);
 }
@@ -130,16 +135,16 @@ class SyncStream {
   SyncStream& operator=(const SyncStream&) = delete;
 
   // No effect after the stream's end; Await reports it.
-  void Send(const v1alpha1::SyncRequest& request);
+  void Send(const v1beta1::SyncRequest& request);
   // Closes the client's side; the host then ends the stream.
   void CloseSending();
   // All messages so far, with acknowledgements.
-  std::vector<v1alpha1::SyncResponse> received() const;
+  std::vector<v1beta1::SyncResponse> received() const;
   // The highest acknowledged version.
   int64_t acknowledged() const;
   // Waits until `condition` holds for the received messages. False: timeout, or the stream ended
   // before.
-  bool Await(const std::function<bool(const std::vector<v1alpha1::SyncResponse>&)>& condition,
+  bool Await(const std::function<bool(const std::vector<v1beta1::SyncResponse>&)>& condition,
              absl::Duration timeout);
   bool AwaitAck(int64_t version, absl::Duration timeout);
   // Waits for the end. False: timeout.
@@ -149,11 +154,11 @@ class SyncStream {
   void Receive();
 
   grpc::ClientContext context_;
-  std::unique_ptr<v1alpha1::ClusterStateService::Stub> stub_;
-  std::unique_ptr<grpc::ClientReaderWriter<v1alpha1::SyncRequest, v1alpha1::SyncResponse>> stream_;
+  std::unique_ptr<v1beta1::ClusterStateService::Stub> stub_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1beta1::SyncRequest, v1beta1::SyncResponse>> stream_;
   bool sending_ = true;
   mutable absl::Mutex mu_;
-  std::vector<v1alpha1::SyncResponse> received_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1beta1::SyncResponse> received_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   grpc::Status status_ ABSL_GUARDED_BY(mu_);
   std::thread receiver_;

@@ -9,7 +9,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kAckAtLatest = absl::Seconds(3);  // once a second, plus a margin
 
@@ -81,7 +81,7 @@ absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::strin
       return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
     const auto error = call_errors::CallErrorOf(status);
     if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION || !error.has_value() ||
-        error->reason() != CallError::INVALID) {
+        error->reason() != CallError::REASON_INVALID) {
       return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
     }
   }
@@ -100,34 +100,35 @@ SyncRequest Message(SyncRequest::Phase phase, int64_t version, std::vector<Chang
 }
 
 absl::Status WrongOrder(const Kit& kit) {
-  CONFORMANCE_TRY(
-      ExpectRefused(kit, false, "a change before a snapshot", {Message(SyncRequest::DELTA, 1)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a change before a snapshot",
+                                {Message(SyncRequest::PHASE_DELTA, 1)}));
   CONFORMANCE_TRY(ExpectRefused(kit, false, "a chunk before the first one",
-                                {Message(SyncRequest::SNAPSHOT_MORE, 1)}));
+                                {Message(SyncRequest::PHASE_SNAPSHOT_MORE, 1)}));
   CONFORMANCE_TRY(ExpectRefused(kit, false, "a last chunk before the first one",
-                                {Message(SyncRequest::SNAPSHOT_END, 1)}));
-  CONFORMANCE_TRY(
-      ExpectRefused(kit, false, "a change between chunks",
-                    {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::DELTA, 2)}));
+                                {Message(SyncRequest::PHASE_SNAPSHOT_END, 1)}));
   CONFORMANCE_TRY(ExpectRefused(
-      kit, false, "a chunk of another version",
-      {Message(SyncRequest::SNAPSHOT_BEGIN, 1), Message(SyncRequest::SNAPSHOT_END, 2)}));
-  return ExpectRefused(kit, true, "a decreasing version", {Message(SyncRequest::DELTA, 9)});
+      kit, false, "a change between chunks",
+      {Message(SyncRequest::PHASE_SNAPSHOT_BEGIN, 1), Message(SyncRequest::PHASE_DELTA, 2)}));
+  CONFORMANCE_TRY(ExpectRefused(kit, false, "a chunk of another version",
+                                {Message(SyncRequest::PHASE_SNAPSHOT_BEGIN, 1),
+                                 Message(SyncRequest::PHASE_SNAPSHOT_END, 2)}));
+  return ExpectRefused(kit, true, "a decreasing version", {Message(SyncRequest::PHASE_DELTA, 9)});
 }
 
 absl::Status WrongChanges(const Kit& kit) {
   Node other = MakeNode(77);
   CONFORMANCE_TRY(ExpectRefused(kit, true, "the removal of an unknown slot",
-                                {Message(SyncRequest::DELTA, 11, {RemoveNode(5)})}));
+                                {Message(SyncRequest::PHASE_DELTA, 11, {RemoveNode(5)})}));
   CONFORMANCE_TRY(ExpectRefused(kit, true, "a node in an occupied slot",
-                                {Message(SyncRequest::DELTA, 11, {UpsertNode(2, other)})}));
-  CONFORMANCE_TRY(
-      ExpectRefused(kit, true, "a placement of an unknown pod",
-                    {Message(SyncRequest::DELTA, 11, {PlacePod("unknown", ASSUMED, 1)})}));
+                                {Message(SyncRequest::PHASE_DELTA, 11, {UpsertNode(2, other)})}));
+  CONFORMANCE_TRY(ExpectRefused(
+      kit, true, "a placement of an unknown pod",
+      {Message(SyncRequest::PHASE_DELTA, 11, {PlacePod("unknown", PLACEMENT_STATE_ASSUMED, 1)})}));
   CONFORMANCE_TRY(ExpectRefused(
       kit, true, "a placement in an unknown slot",
-      {Message(SyncRequest::DELTA, 11, {PlacePod(MakePod("plain").uid(), ASSUMED, 4000000000)})}));
-  SyncRequest order = Message(SyncRequest::DELTA, 11);
+      {Message(SyncRequest::PHASE_DELTA, 11,
+               {PlacePod(MakePod("plain").uid(), PLACEMENT_STATE_ASSUMED, 4000000000)})}));
+  SyncRequest order = Message(SyncRequest::PHASE_DELTA, 11);
   *order.mutable_node_order() = OrderOf({0, 1, 2, 3, 3});
   CONFORMANCE_TRY(ExpectRefused(kit, true, "an order with a slot twice", {order}));
   *order.mutable_node_order() = OrderOf({0, 1, 2, 3});
@@ -142,12 +143,13 @@ absl::Status UnknownSession(const Kit& kit) {
   session.SendSnapshot(MakeCluster(3), 1);
   if (!session.sync().AwaitEnd(kSoon, &status))
     return Wrong(kSyncUnknownSession, "the stream of an unknown session stays open");
-  CONFORMANCE_TRY(ExpectError("Sync", status, {CallError::SESSION_UNKNOWN}, kSyncUnknownSession));
+  CONFORMANCE_TRY(
+      ExpectError("Sync", status, {CallError::REASON_SESSION_UNKNOWN}, kSyncUnknownSession));
   SyncStream nameless(session.channel());
-  nameless.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
+  nameless.Send(Message(SyncRequest::PHASE_SNAPSHOT_BEGIN, 1));
   if (!nameless.AwaitEnd(kSoon, &status))
     return Wrong(kSyncSession, "a stream without a session stays open");
-  return ExpectError("Sync", status, {CallError::INVALID}, kSyncSession);
+  return ExpectError("Sync", status, {CallError::REASON_INVALID}, kSyncSession);
 }
 
 absl::Status StreamReplaced(const Kit& kit) {
@@ -164,7 +166,7 @@ absl::Status StreamReplaced(const Kit& kit) {
   if (!kit.HasAlgorithm()) return absl::OkStatus();
   PreFilterRequest request;
   *request.mutable_header() = session.Header(2);
-  request.mutable_header()->set_snapshot_version(8);
+  request.mutable_header()->set_exact_version(8);
   request.set_pod_uid(session.cluster().pending[0].uid());
   const auto answer = session.Call(request);
   if (answer.status.ok()) return absl::OkStatus();
@@ -177,8 +179,8 @@ absl::Status EmptySnapshot(const Kit& kit) {
   CONFORMANCE_TRY(session.Connect());
   CONFORMANCE_TRY(session.Configure());
   session.OpenStream();
-  session.Send(Message(SyncRequest::SNAPSHOT_BEGIN, 1));
-  session.Send(Message(SyncRequest::SNAPSHOT_END, 1));
+  session.Send(Message(SyncRequest::PHASE_SNAPSHOT_BEGIN, 1));
+  session.Send(Message(SyncRequest::PHASE_SNAPSHOT_END, 1));
   session.SendDelta({UpsertNode(0, MakeNode(0)), UpsertPod(MakePod("first"))}, {0});
   if (!kit.HasAlgorithm()) return session.AwaitReady();
   return ExpectOk(session.PreFilter(1, MakePod("first").uid()));
@@ -222,7 +224,7 @@ absl::Status TwoSessions(const Kit& kit) {
           Wrong(kOneCache, absl::StrCat("beside another session: ", status.message())));
   }
   CONFORMANCE_TRY(ExpectError(two.PreFilter(2, one.cluster().pending[0].uid()),
-                              {CallError::OBJECT_UNKNOWN}, kOneCache));
+                              {CallError::REASON_OBJECT_UNKNOWN}, kOneCache));
   // Changes of one session must not affect the other.
   two.SendDelta({RemoveNode(3)}, {0, 1, 2});
   CONFORMANCE_TRY(ExpectAlive(two, 3));

@@ -35,7 +35,7 @@ const char kConformanceHelp[] =
     R"(outboard conformance: does a plugin host keep the contract?
 
 Acts as a shim for a running host in any language: configures its plugins, sends generated clusters, asks about pods, and
-checks every answer against proto/outboard/v1alpha1. It cannot know what a plugin should decide. It checks that answers
+checks every answer against proto/outboard/v1beta1. It cannot know what a plugin should decide. It checks that answers
 are complete, consistent, in time and reproducible, that errors are those of the contract, and that no request ends the
 host.
 
@@ -164,7 +164,7 @@ int RunConformance(const std::vector<std::string>& arguments) {
     return 2;
   }
   printf("host %s, instance %s, build %s, seed %lu\n", line->options.endpoint.address.c_str(),
-         (*kit)->info().host_instance().c_str(), (*kit)->info().build().c_str(),
+         (*kit)->identity().instance().c_str(), (*kit)->identity().build().c_str(),
          static_cast<unsigned long>(line->options.seed));
   fputs(TableHeader().c_str(), stdout);
   const std::vector<Result> results = RunCases(**kit, cases, Print);

@@ -9,7 +9,7 @@
 #include "cli/conformance/mutation.h"
 #include "cli/conformance/report.h"
 #include "cli/conformance/rules.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
 #include "shim/config/testing/help_flags.h"
 
 namespace outboard::conformance {
@@ -87,21 +87,21 @@ TEST(ReportTest, PrintsTextAndJUnit) {
 }
 
 TEST(MutationTest, IsTheSameForTheSameSeedAndCanBeSent) {
-  v1alpha1::FilterRequest good;
+  v1beta1::FilterRequest good;
   good.mutable_header()->set_session_id("caf\xc3\xa9");
   good.mutable_nodes()->add_slots(1);
-  good.add_hypotheses()->add_removed_pod_uids("pod");
+  good.add_simulated_nodes()->add_removed_pod_uids("pod");
   Random one(5);
   Random two(5);
   int changed = 0;
   for (int i = 0; i < 2000; ++i) {
-    v1alpha1::FilterRequest a = good;
-    v1alpha1::FilterRequest b = good;
+    v1beta1::FilterRequest a = good;
+    v1beta1::FilterRequest b = good;
     Mutate(&one, &a);
     Mutate(&two, &b);
     ASSERT_EQ(a.SerializeAsString(), b.SerializeAsString());
     // The receiver can parse it.
-    v1alpha1::FilterRequest read;
+    v1beta1::FilterRequest read;
     ASSERT_TRUE(read.ParseFromString(a.SerializeAsString())) << a.ShortDebugString();
     if (a.SerializeAsString() != good.SerializeAsString()) ++changed;
   }

@@ -7,12 +7,13 @@
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr uint32_t kDeadlineMicros = 5000000;
 constexpr uint32_t kShortDeadlineMicros = 300000;
@@ -37,7 +38,7 @@ class CycleStream {
     *request.mutable_header() = session_.Header(attempt);
     if (introduced_) {
       request.mutable_header()->clear_session_id();
-      request.mutable_header()->clear_host_instance();
+      request.mutable_header()->clear_instance();
     }
     request.set_deadline_micros(kDeadlineMicros);
     request.mutable_pre_filter()->set_pod_uid(uid);
@@ -74,9 +75,8 @@ class CycleStream {
 absl::Status ToRound(const Kit& kit, const CycleResponse& response, bool score_single,
                      Round* round) {
   if (response.has_error()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("Cycle returns ", CallError::Reason_Name(response.error().reason()), ": ",
-                     response.error().message()));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "Cycle returns ", ShortName(response.error().reason()), ": ", response.error().message()));
   }
   CONFORMANCE_TRY(CheckPreFilter(kit, response.pre_filter()));
   round->pre_filter = response.pre_filter();
@@ -177,7 +177,7 @@ absl::Status SingleNode(const Kit& kit) {
   CONFORMANCE_TRY(ToRound(kit, response, true, &round));
   if (response.filter().feasible() != std::string(1, '\1'))
     return Skipped("the host rejects the only node");
-  if (!kit.Has(SCORE)) return absl::OkStatus();
+  if (!kit.Has(EXTENSION_POINT_SCORE)) return absl::OkStatus();
   if (!response.has_score()) return Wrong(kFusedSingle, "the only feasible node has no score");
   return CheckScore(kit, response.pre_score(), response.score(), 1);
 }
@@ -190,19 +190,19 @@ absl::Status Errors(const Kit& kit) {
   CycleResponse response;
   CycleRequest request = stream.Request(2, "unknown");
   CONFORMANCE_TRY(stream.Exchange(request, &response));
-  CONFORMANCE_TRY(
-      ExpectErrorMessage("Cycle", response.error(), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+  CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_OBJECT_UNKNOWN},
+                                     kObjectUnknown));
   request = stream.Request(3, session.cluster().pending[0].uid());
   request.mutable_header()->set_profile("no-such-profile");
   CONFORMANCE_TRY(stream.Exchange(request, &response));
-  CONFORMANCE_TRY(
-      ExpectErrorMessage("Cycle", response.error(), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_NOT_CONFIGURED},
+                                     kNotConfigured));
   request = stream.Request(4, session.cluster().pending[0].uid());
   request.mutable_filter()->mutable_nodes()->add_slots(9);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   if (!response.pre_filter().has_rejection())
-    CONFORMANCE_TRY(
-        ExpectErrorMessage("Cycle", response.error(), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+    CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(),
+                                       {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   // The stream must stay usable.
   CONFORMANCE_TRY(
       stream.Exchange(stream.Request(5, session.cluster().pending[0].uid()), &response));
@@ -212,14 +212,14 @@ absl::Status Errors(const Kit& kit) {
     CycleStream other(session);
     request = other.Request(1, session.cluster().pending[0].uid());
     if (wrong_instance) {
-      request.mutable_header()->set_host_instance("another-instance");
+      request.mutable_header()->set_instance("another-instance");
     } else {
       request.mutable_header()->set_session_id("no-such-session");
     }
     CONFORMANCE_TRY(other.Exchange(request, &response));
     CONFORMANCE_TRY(ExpectErrorMessage(
         "Cycle", response.error(),
-        {wrong_instance ? CallError::WRONG_INSTANCE : CallError::SESSION_UNKNOWN},
+        {wrong_instance ? CallError::REASON_WRONG_INSTANCE : CallError::REASON_SESSION_UNKNOWN},
         wrong_instance ? kInstance : kSessionUnknown));
   }
   return absl::OkStatus();
@@ -231,13 +231,14 @@ absl::Status Versions(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   CycleStream stream(session);
   CycleRequest request = stream.Request(2, session.cluster().pending[0].uid());
-  request.mutable_header()->set_snapshot_version(6);
+  request.mutable_header()->set_exact_version(6);
   request.set_deadline_micros(kShortDeadlineMicros);
   CycleResponse response;
   const absl::Time began = absl::Now();
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   const absl::Duration took = absl::Now() - began;
-  CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::STALE}, kVersionWaits));
+  CONFORMANCE_TRY(
+      ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_STALE}, kVersionWaits));
   if (took > absl::Microseconds(kShortDeadlineMicros) + kOnTheWay) {
     return Late(
         Wrong(kFusedDeadline,
@@ -249,9 +250,9 @@ absl::Status Versions(const Kit& kit) {
   Round round;
   CONFORMANCE_TRY(ToRound(kit, response, false, &round));
   request = stream.Request(4, session.cluster().pending[0].uid());
-  request.mutable_header()->set_snapshot_version(5);
+  request.mutable_header()->set_exact_version(5);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
-  return ExpectErrorMessage("Cycle", response.error(), {CallError::STALE}, kVersionExact);
+  return ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_STALE}, kVersionExact);
 }
 
 }  // namespace

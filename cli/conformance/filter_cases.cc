@@ -8,7 +8,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr int kManyNodes = 260;  // enough for an early end of the search
 constexpr int kMaxHypotheses = 65536;
@@ -163,11 +163,12 @@ absl::Status Errors(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
-  CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, About({1, 9})), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
-  CONFORMANCE_TRY(ExpectError(session.Filter(1, About({4294967295u})), {CallError::OBJECT_UNKNOWN},
+  CONFORMANCE_TRY(ExpectError(session.Filter(1, About({1, 9})), {CallError::REASON_OBJECT_UNKNOWN},
                               kObjectUnknown));
-  return ExpectError(session.Filter(1, About({1, 2, 1})), {CallError::INVALID}, kNodeSetDistinct);
+  CONFORMANCE_TRY(ExpectError(session.Filter(1, About({4294967295u})),
+                              {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
+  return ExpectError(session.Filter(1, About({1, 2, 1})), {CallError::REASON_INVALID},
+                     kNodeSetDistinct);
 }
 
 absl::Status Hypotheses(const Kit& kit) {
@@ -179,7 +180,7 @@ absl::Status Hypotheses(const Kit& kit) {
         FilterRequest request;
         std::vector<uint32_t> list;
         for (const uint32_t slot : round.list) {
-          request.add_hypotheses()->set_slot(slot);
+          request.add_simulated_nodes()->set_slot(slot);
           list.push_back(slot);
         }
         const auto plain = session.Filter(attempt, request);
@@ -200,10 +201,10 @@ absl::Status Hypotheses(const Kit& kit) {
                            [&](const Node& n) { return n.name() == running.node_name(); });
           const auto slot = static_cast<uint32_t>(node - session.cluster().nodes.begin());
           if (round.verdicts.count(slot) == 0) continue;
-          Hypothesis* without = request.add_hypotheses();
+          SimulatedNode* without = request.add_simulated_nodes();
           without->set_slot(slot);
           without->add_removed_pod_uids(running.uid());
-          Hypothesis* with = request.add_hypotheses();
+          SimulatedNode* with = request.add_simulated_nodes();
           with->set_slot(slot);
           with->set_continues(true);
           with->add_added_pod_uids(running.uid());
@@ -235,26 +236,27 @@ absl::Status HypothesesErrors(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
   FilterRequest request;
-  request.add_hypotheses()->set_slot(9);
+  request.add_simulated_nodes()->set_slot(9);
   CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
-  request.mutable_hypotheses(0)->set_slot(0);
-  request.mutable_hypotheses(0)->add_removed_pod_uids(session.cluster().pending[0].uid());
+      ExpectError(session.Filter(1, request), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
+  request.mutable_simulated_nodes(0)->set_slot(0);
+  request.mutable_simulated_nodes(0)->add_removed_pod_uids(session.cluster().pending[0].uid());
   CONFORMANCE_TRY(ExpectError(session.Filter(1, request),
-                              {CallError::OBJECT_UNKNOWN, CallError::INVALID}, kHypothesisRemoved));
-  request.mutable_hypotheses(0)->clear_removed_pod_uids();
-  Hypothesis* next = request.add_hypotheses();
+                              {CallError::REASON_OBJECT_UNKNOWN, CallError::REASON_INVALID},
+                              kHypothesisRemoved));
+  request.mutable_simulated_nodes(0)->clear_removed_pod_uids();
+  SimulatedNode* next = request.add_simulated_nodes();
   next->set_slot(1);
   next->set_continues(true);
   CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesisContinues));
-  request.clear_hypotheses();
-  request.add_hypotheses()->set_continues(true);
+      ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesisContinues));
+  request.clear_simulated_nodes();
+  request.add_simulated_nodes()->set_continues(true);
   CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesisContinues));
-  request.clear_hypotheses();
-  for (int i = 0; i <= kMaxHypotheses; ++i) request.add_hypotheses()->set_slot(0);
-  return ExpectError(session.Filter(1, request), {CallError::INVALID}, kHypothesesLimit);
+      ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesisContinues));
+  request.clear_simulated_nodes();
+  for (int i = 0; i <= kMaxHypotheses; ++i) request.add_simulated_nodes()->set_slot(0);
+  return ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesesLimit);
 }
 
 // Runs all pending pods as attempts from `first` on, and expects the verdicts of `rounds`.
@@ -279,11 +281,11 @@ absl::Status Placements(const Kit& kit) {
   for (size_t i = 0; i < pending.size(); ++i)
     CONFORMANCE_TRY(RunRound(session, 1 + i, pending[i].uid(), &before[i]));
   Pod guest = MakePod("guest");
-  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), ASSUMED, 0)});
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), PLACEMENT_STATE_ASSUMED, 0)});
   CONFORMANCE_TRY(ExpectAlive(session, 50));
-  session.SendDelta({PlacePod(guest.uid(), NOMINATED, 1)});
+  session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_NOMINATED, 1)});
   CONFORMANCE_TRY(ExpectAlive(session, 51));
-  session.SendDelta({PlacePod(guest.uid(), UNPLACED, 0), RemovePod(guest.uid())});
+  session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_UNPLACED, 0), RemovePod(guest.uid())});
   CONFORMANCE_TRY(ExpectRounds(session, 100, before, kVersionExact,
                                "a removed pod still affects the verdicts"));
   // A bound pod is like a pod that arrived with a node name.
@@ -294,8 +296,8 @@ absl::Status Placements(const Kit& kit) {
   for (size_t i = 0; i < pending.size(); ++i)
     CONFORMANCE_TRY(RunRound(session, 200 + i, pending[i].uid(), &beside[i]));
   session.SendDelta({RemovePod(guest.uid())});
-  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), ASSUMED, 0)});
-  session.SendDelta({PlacePod(guest.uid(), BOUND, 0)});
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), PLACEMENT_STATE_ASSUMED, 0)});
+  session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_BOUND, 0)});
   CONFORMANCE_TRY(ExpectRounds(session, 300, beside, kBound,
                                "other verdicts than beside a pod that arrived with the node name"));
   session.SendDelta({RemovePod(guest.uid())});

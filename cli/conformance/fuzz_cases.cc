@@ -11,17 +11,17 @@
 #include "cli/conformance/answers.h"
 #include "cli/conformance/mutation.h"
 #include "cli/conformance/session.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kFuzzDeadline = absl::Milliseconds(60);
 constexpr size_t kTooLarge = size_t{17} << 20;
-constexpr char kCyclePath[] = "/outboard.v1alpha1.CycleService/Cycle";
-constexpr char kSyncPath[] = "/outboard.v1alpha1.ClusterStateService/Sync";
+constexpr char kCyclePath[] = "/outboard.v1beta1.CycleService/Cycle";
+constexpr char kSyncPath[] = "/outboard.v1beta1.ClusterStateService/Sync";
 
 // An undisturbed session, and its earlier answers.
 class Control {
@@ -116,7 +116,7 @@ absl::Status FuzzCalls(const Kit& kit) {
       return request;
     }));
   }
-  if (kit.Has(FILTER)) {
+  if (kit.Has(EXTENSION_POINT_FILTER)) {
     CONFORMANCE_TRY(round(Rpc<FilterRequest>::kPath, [](const Session& session) {
       auto request = Good<FilterRequest>(session);
       for (const uint32_t slot : {1, 2, 5}) request.mutable_nodes()->add_slots(slot);
@@ -125,10 +125,11 @@ absl::Status FuzzCalls(const Kit& kit) {
     CONFORMANCE_TRY(round(Rpc<FilterRequest>::kPath, [](const Session& session) {
       auto request = Good<FilterRequest>(session);
       for (int i = 0; i < 2; ++i) {
-        request.add_hypotheses()->set_slot(0);
-        request.add_hypotheses()->set_continues(true);
-        request.mutable_hypotheses(2 * i)->add_removed_pod_uids(session.cluster().running[0].uid());
-        request.mutable_hypotheses(2 * i + 1)->add_added_pod_uids(
+        request.add_simulated_nodes()->set_slot(0);
+        request.add_simulated_nodes()->set_continues(true);
+        request.mutable_simulated_nodes(2 * i)->add_removed_pod_uids(
+            session.cluster().running[0].uid());
+        request.mutable_simulated_nodes(2 * i + 1)->add_added_pod_uids(
             session.cluster().running[0].uid());
       }
       return request;
@@ -138,21 +139,21 @@ absl::Status FuzzCalls(const Kit& kit) {
     for (const uint32_t slot : {1, 2, 5}) request.mutable_nodes()->add_slots(slot);
     return request;
   };
-  if (kit.Has(PRE_SCORE)) {
+  if (kit.Has(EXTENSION_POINT_PRE_SCORE)) {
     CONFORMANCE_TRY(round(Rpc<PreScoreRequest>::kPath,
                           [&](const Session& s) { return with_nodes(Good<PreScoreRequest>(s)); }));
   }
-  if (kit.Has(SCORE)) {
+  if (kit.Has(EXTENSION_POINT_SCORE)) {
     CONFORMANCE_TRY(round(Rpc<ScoreRequest>::kPath,
                           [&](const Session& s) { return with_nodes(Good<ScoreRequest>(s)); }));
   }
-  if (kit.Has(POST_FILTER)) {
+  if (kit.Has(EXTENSION_POINT_POST_FILTER)) {
     CONFORMANCE_TRY(round(Rpc<PostFilterRequest>::kPath, [](const Session& session) {
       auto request = Good<PostFilterRequest>(session);
       request.mutable_judged()->add_slots(1);
-      request.mutable_judged()->add_codes(UNSCHEDULABLE);
+      request.mutable_judged()->add_codes(CODE_UNSCHEDULABLE);
       request.set_others_filter(true);
-      request.add_answers();
+      request.add_answers()->set_code(CODE_SUCCESS);
       return request;
     }));
   }
@@ -161,7 +162,7 @@ absl::Status FuzzCalls(const Kit& kit) {
     request.set_node_name(session.cluster().nodes[0].name());
     return request;
   };
-  if (kit.Has(RESERVE)) {
+  if (kit.Has(EXTENSION_POINT_RESERVE)) {
     CONFORMANCE_TRY(round(Rpc<ReserveRequest>::kPath, [&](const Session& s) {
       return with_place(s, Good<ReserveRequest>(s));
     }));
@@ -169,11 +170,11 @@ absl::Status FuzzCalls(const Kit& kit) {
       return with_place(s, Good<UnreserveRequest>(s));
     }));
   }
-  if (kit.Has(PERMIT)) {
+  if (kit.Has(EXTENSION_POINT_PERMIT)) {
     CONFORMANCE_TRY(round(Rpc<PermitRequest>::kPath,
                           [&](const Session& s) { return with_place(s, Good<PermitRequest>(s)); }));
   }
-  if (kit.Has(PRE_BIND)) {
+  if (kit.Has(EXTENSION_POINT_PRE_BIND)) {
     CONFORMANCE_TRY(round(Rpc<PreBindRequest>::kPath, [&](const Session& s) {
       auto request = with_place(s, Good<PreBindRequest>(s));
       request.add_effects()->mutable_bind_volume()->set_name("volume");
@@ -185,12 +186,12 @@ absl::Status FuzzCalls(const Kit& kit) {
     for (const Pod& pod : session.cluster().pending) request.add_pod_uids(pod.uid());
     return request;
   };
-  if (kit.Has(QUEUE_SORT)) {
+  if (kit.Has(EXTENSION_POINT_QUEUE_SORT)) {
     CONFORMANCE_TRY(round(Rpc<SortKeysRequest>::kPath, [&](const Session& s) {
       return with_pods(s, Good<SortKeysRequest>(s));
     }));
   }
-  if (kit.Has(PRE_ENQUEUE)) {
+  if (kit.Has(EXTENSION_POINT_PRE_ENQUEUE)) {
     CONFORMANCE_TRY(round(Rpc<PreEnqueueRequest>::kPath, [&](const Session& s) {
       return with_pods(s, Good<PreEnqueueRequest>(s));
     }));
@@ -208,9 +209,11 @@ absl::Status FuzzHandshake(const Kit& kit) {
   ProbeRequest probe;
   probe.set_session_id(target.session().id());
   CONFORMANCE_TRY(target.Fuzz(probe, Rpc<ProbeRequest>::kPath));
-  GetHostInfoRequest info;
-  info.add_contract_versions("v1alpha1");
-  CONFORMANCE_TRY(target.Fuzz(info, Rpc<GetHostInfoRequest>::kPath));
+  handshake::v1::HandshakeRequest handshake;
+  handshake.add_contract_versions("v1beta1");
+  handshake.set_build("outboard conformance");
+  CONFORMANCE_TRY(target.Fuzz(handshake, Rpc<handshake::v1::HandshakeRequest>::kPath));
+  CONFORMANCE_TRY(target.Fuzz(GetHostInfoRequest(), Rpc<GetHostInfoRequest>::kPath));
   DrainRequest drain;
   drain.set_session_id(target.session().id());
   CONFORMANCE_TRY(target.Fuzz(drain, Rpc<DrainRequest>::kPath));
@@ -242,7 +245,7 @@ absl::Status FuzzChanges(const Kit& kit) {
   SyncRequest snapshot;
   for (const SyncRequest& chunk : MakeSnapshot(MakeCluster(3), 1)) snapshot.MergeFrom(chunk);
   snapshot.set_session_id(target.session().id());
-  snapshot.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+  snapshot.set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
   CONFORMANCE_TRY(target.Fuzz(snapshot, kSyncPath));
   // Changes to a complete cache.
   for (int i = 0; i < kit.options().fuzzed_requests; ++i) {
@@ -251,22 +254,23 @@ absl::Status FuzzChanges(const Kit& kit) {
     // Otherwise the host may process this stream after the next one.
     CONFORMANCE_TRY(session.AwaitTaken());
     SyncRequest request;
+    request.set_phase(SyncRequest::PHASE_DELTA);
     request.set_version(2);
     *request.add_changes() = UpsertNode(2, MakeNode(2));
     *request.add_changes() = RemoveNode(4);
     *request.add_changes() = UpsertPod(MakePod("plain"));
-    *request.add_changes() = PlacePod(MakePod("plain").uid(), ASSUMED, 1);
+    *request.add_changes() = PlacePod(MakePod("plain").uid(), PLACEMENT_STATE_ASSUMED, 1);
     *request.add_changes() = RemovePod(MakePod("huge").uid());
     *request.mutable_node_order() = OrderOf({0, 1, 2, 3});
-    if (kit.Can(QUEUEING_HINTS)) {
-      WaitingPod* waiting = request.add_waiting_pods();
+    if (kit.Can(CAPABILITY_QUEUEING_HINTS)) {
+      UnschedulablePod* waiting = request.add_unschedulable_pods();
       waiting->set_uid(MakePod("plain").uid());
       waiting->add_rejected_by(kit.configuration().profiles(0).points(0).plugins(0));
       waiting->set_since(3);
       QueueEvent* event = request.add_events();
       event->set_number(4);
       event->mutable_event()->set_resource("Node");
-      event->mutable_event()->add_actions(ClusterEvent::ADD);
+      event->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
       event->set_node_name("node-2");
     }
     for (uint64_t n = 1 + random() % 3; n > 0; --n) Mutate(&random, &request);
@@ -289,7 +293,8 @@ absl::Status FuzzChanges(const Kit& kit) {
 }
 
 absl::Status TooLarge(const Kit& kit) {
-  if (kit.Can(INLINE_NODES)) return Skipped("a host with INLINE_NODES accepts larger messages");
+  if (kit.Can(CAPABILITY_INLINE_NODES))
+    return Skipped("a host with INLINE_NODES accepts larger messages");
   Control control(kit);
   CONFORMANCE_TRY(control.Open());
   Session session(kit);

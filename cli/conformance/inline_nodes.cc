@@ -5,7 +5,7 @@
 
 namespace outboard::conformance {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 namespace {
 
@@ -79,7 +79,7 @@ void AddInline(const TestCluster& cluster, const std::string& uid, FilterRequest
   AddPod(cluster, uid, request);
   AddNodes(cluster, request);
   Running running;
-  for (const Hypothesis& hypothesis : request->hypotheses()) {
+  for (const SimulatedNode& hypothesis : request->simulated_nodes()) {
     if (hypothesis.slot() >= cluster.nodes.size()) continue;
     const Node& node = cluster.nodes[hypothesis.slot()];
     if (!hypothesis.continues()) running = RunningOn(cluster, node);

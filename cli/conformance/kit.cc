@@ -12,19 +12,19 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "cli/conformance/test_cluster.h"
+#include "proto/short_names.h"
 #include "shim/config/nearest.h"
 
 namespace outboard::conformance {
 
-using v1alpha1::ConfigureRequest;
-using v1alpha1::ConfigureResponse;
-using v1alpha1::ExtensionPoint;
-using v1alpha1::PluginInfo;
+using v1beta1::ConfigureRequest;
+using v1beta1::ConfigureResponse;
+using v1beta1::ExtensionPoint;
+using v1beta1::PluginInfo;
 
 namespace {
 
 constexpr char kWellFormed[] = "well-formed";
-constexpr char kContractVersion[] = "v1alpha1";
 constexpr uint32_t kCycleDeadlineMillis = 5000;
 constexpr absl::Duration kFirstAnswer = absl::Seconds(5);
 
@@ -32,21 +32,24 @@ constexpr absl::Duration kFirstAnswer = absl::Seconds(5);
 std::string WhyNot(const Kit& kit, const Case& one) {
   const std::string service = one.service;
   const std::vector<std::pair<std::string, ExtensionPoint>> points = {
-      {"QueueSortService", v1alpha1::QUEUE_SORT},   {"PreEnqueueService", v1alpha1::PRE_ENQUEUE},
-      {"PostFilterService", v1alpha1::POST_FILTER}, {"ReserveService", v1alpha1::RESERVE},
-      {"PermitService", v1alpha1::PERMIT},          {"PreBindService", v1alpha1::PRE_BIND},
-      {"FilterService", v1alpha1::FILTER},          {"ScoreService", v1alpha1::SCORE}};
+      {"QueueSortService", v1beta1::EXTENSION_POINT_QUEUE_SORT},
+      {"PreEnqueueService", v1beta1::EXTENSION_POINT_PRE_ENQUEUE},
+      {"PostFilterService", v1beta1::EXTENSION_POINT_POST_FILTER},
+      {"ReserveService", v1beta1::EXTENSION_POINT_RESERVE},
+      {"PermitService", v1beta1::EXTENSION_POINT_PERMIT},
+      {"PreBindService", v1beta1::EXTENSION_POINT_PRE_BIND},
+      {"FilterService", v1beta1::EXTENSION_POINT_FILTER},
+      {"ScoreService", v1beta1::EXTENSION_POINT_SCORE}};
   for (const auto& [name, point] : points) {
-    if (service == name && !kit.Has(point))
-      return absl::StrCat("no plugin at ", v1alpha1::ExtensionPoint_Name(point));
+    if (service == name && !kit.Has(point)) return absl::StrCat("no plugin at ", ShortName(point));
   }
   if (service == "PreFilterService" && !kit.HasAlgorithm())
     return "no plugin from PRE_FILTER to SCORE";
-  if (service == "CycleService" && !kit.Can(v1alpha1::FUSED_CYCLE))
+  if (service == "CycleService" && !kit.Can(v1beta1::CAPABILITY_FUSED_CYCLE))
     return "without the capability FUSED_CYCLE";
-  if (service == "QueueingHintService" && !kit.Can(v1alpha1::QUEUEING_HINTS))
+  if (service == "QueueingHintService" && !kit.Can(v1beta1::CAPABILITY_QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
-  if (!kit.Can(v1alpha1::INLINE_NODES) || service == "PluginHostService") return "";
+  if (!kit.Can(v1beta1::CAPABILITY_INLINE_NODES) || service == "PluginHostService") return "";
   static const auto* const kWithoutCache =
       new std::set<std::string>{"PreFilterService/well-formed",
                                 "PreFilterService/again",
@@ -72,9 +75,7 @@ std::string WhyNot(const Kit& kit, const Case& one) {
 bool IsAlive(const Kit& kit) {
   const absl::StatusOr<Channel> channel = kit.Dial();
   if (!channel.ok()) return false;
-  v1alpha1::GetHostInfoRequest request;
-  request.add_contract_versions(kContractVersion);
-  return Call(*channel, request, kFirstAnswer).status.ok();
+  return Call(*channel, handshake::v1::HandshakeRequest(), kFirstAnswer).status.ok();
 }
 
 }  // namespace
@@ -90,15 +91,21 @@ absl::StatusOr<std::unique_ptr<Kit>> Kit::Connect(Options options) {
   kit->run_ = absl::StrFormat("kit-%08x", random());
   absl::StatusOr<Channel> channel = kit->Dial();
   if (!channel.ok()) return channel.status();
-  v1alpha1::GetHostInfoRequest request;
-  request.add_contract_versions(kContractVersion);
-  request.set_shim_build("outboard conformance");
-  const auto answer = Call(*channel, request, kFirstAnswer);
-  if (!answer.status.ok()) {
+  handshake::v1::HandshakeRequest handshake;
+  handshake.add_contract_versions(kContractVersion);
+  handshake.set_build("outboard conformance");
+  const auto identity = Call(*channel, handshake, kFirstAnswer);
+  if (!identity.status.ok()) {
     return absl::UnavailableError(absl::StrCat(
-        kit->options_.endpoint.address, " does not answer GetHostInfo: ", Describe(answer.status)));
+        kit->options_.endpoint.address, " does not answer Handshake: ", Describe(identity.status)));
   }
-  kit->info_ = answer.message;
+  kit->identity_ = identity.message;
+  const auto info = Call(*channel, v1beta1::GetHostInfoRequest(), kFirstAnswer);
+  if (!info.status.ok()) {
+    return absl::UnavailableError(absl::StrCat(
+        kit->options_.endpoint.address, " does not answer GetHostInfo: ", Describe(info.status)));
+  }
+  kit->info_ = info.message;
   if (absl::Status found = kit->FindConfiguration(); !found.ok()) return found;
   return kit;
 }
@@ -119,12 +126,12 @@ absl::Status Kit::FindConfiguration() {
   if (!channel.ok()) return channel.status();
   while (true) {
     configuration_.Clear();
-    configuration_.set_contract_version(kContractVersion);
     configuration_.set_cycle_deadline_millis(kCycleDeadlineMillis);
-    v1alpha1::ProfileConfig* profile = configuration_.add_profiles();
+    v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);
-    for (int point = v1alpha1::PRE_ENQUEUE; point <= v1alpha1::PRE_BIND; ++point) {
-      v1alpha1::PointConfig config;
+    for (int point = v1beta1::EXTENSION_POINT_PRE_ENQUEUE;
+         point <= v1beta1::EXTENSION_POINT_PRE_BIND; ++point) {
+      v1beta1::PointConfig config;
       config.set_extension_point(static_cast<ExtensionPoint>(point));
       for (const std::string& name : names) {
         const auto plugin = std::find_if(info_.plugins().begin(), info_.plugins().end(),
@@ -134,16 +141,17 @@ absl::Status Kit::FindConfiguration() {
           continue;
         }
         // Only one plugin can sort the queue.
-        if (point == v1alpha1::QUEUE_SORT && !config.plugins().empty()) continue;
+        if (point == v1beta1::EXTENSION_POINT_QUEUE_SORT && !config.plugins().empty()) continue;
         config.add_plugins(name);
-        if (point == v1alpha1::SCORE && (Can(v1alpha1::BATCH) || Can(v1alpha1::GROUP_PLAN)))
+        if (point == v1beta1::EXTENSION_POINT_SCORE &&
+            (Can(v1beta1::CAPABILITY_BATCH) || Can(v1beta1::CAPABILITY_GROUP_PLAN)))
           config.add_weights(1);
       }
       if (!config.plugins().empty()) *profile->add_points() = config;
     }
     for (const auto& [name, json] : options_.args) {
       if (std::find(names.begin(), names.end(), name) == names.end()) continue;
-      v1alpha1::PluginArgs* args = profile->add_args();
+      v1beta1::PluginArgs* args = profile->add_args();
       args->set_plugin(name);
       args->set_args_json(json);
     }
@@ -162,7 +170,7 @@ absl::Status Kit::FindConfiguration() {
           absl::StrCat("Configure with all plugins returns ", Describe(answer.status)));
     }
     if (answer.message.problems().empty()) return absl::OkStatus();
-    const v1alpha1::ConfigProblem& problem = answer.message.problems(0);
+    const v1beta1::ConfigProblem& problem = answer.message.problems(0);
     const std::string said = problem.field().empty()
                                  ? problem.message()
                                  : absl::StrCat(problem.field(), ": ", problem.message());
@@ -177,7 +185,7 @@ absl::Status Kit::FindConfiguration() {
 }
 
 std::vector<std::string> Kit::At(ExtensionPoint point) const {
-  for (const v1alpha1::PointConfig& config : configuration_.profiles(0).points()) {
+  for (const v1beta1::PointConfig& config : configuration_.profiles(0).points()) {
     if (config.extension_point() == point)
       return {config.plugins().begin(), config.plugins().end()};
   }
@@ -185,11 +193,11 @@ std::vector<std::string> Kit::At(ExtensionPoint point) const {
 }
 
 bool Kit::HasAlgorithm() const {
-  return Has(v1alpha1::PRE_FILTER) || Has(v1alpha1::FILTER) || Has(v1alpha1::PRE_SCORE) ||
-         Has(v1alpha1::SCORE);
+  return Has(v1beta1::EXTENSION_POINT_PRE_FILTER) || Has(v1beta1::EXTENSION_POINT_FILTER) ||
+         Has(v1beta1::EXTENSION_POINT_PRE_SCORE) || Has(v1beta1::EXTENSION_POINT_SCORE);
 }
 
-bool Kit::Can(v1alpha1::Capability capability) const {
+bool Kit::Can(v1beta1::Capability capability) const {
   return std::find(info_.capabilities().begin(), info_.capabilities().end(), capability) !=
          info_.capabilities().end();
 }

@@ -39,6 +39,9 @@ struct Result {
   absl::Duration took;
 };
 
+// The version of the contract that the cases are about.
+inline constexpr char kContractVersion[] = "v1beta1";
+
 class Kit;
 
 // One promise of the contract. Cases are independent: each has its own sessions.
@@ -51,31 +54,32 @@ struct Case {
 // In the order in which they run.
 std::vector<Case> AllCases();
 
-// A host with its GetHostInfo, and the configuration for the tests.
+// A host with its handshake and GetHostInfo, and the configuration for the tests.
 //
 // Threading: immutable after Connect.
 // Lifetime: does not own channels.
 class Kit {
  public:
-  // Calls GetHostInfo and finds a configuration that the host accepts. Leaves out plugins that need
-  // arguments and have none.
-  // Errors: UNAVAILABLE without an answer; FAILED_PRECONDITION if no plugin can be configured;
-  // INVALID_ARGUMENT for a plugin that the host does not serve.
+  // Calls Handshake and GetHostInfo, and finds a configuration that the host accepts. Leaves out
+  // plugins that need arguments and have none. Errors: UNAVAILABLE without an answer;
+  // FAILED_PRECONDITION if no plugin can be configured; INVALID_ARGUMENT for a plugin that the host
+  // does not serve.
   static absl::StatusOr<std::unique_ptr<Kit>> Connect(Options options);
 
   const Options& options() const { return options_; }
-  const v1alpha1::GetHostInfoResponse& info() const { return info_; }
+  const handshake::v1::HandshakeResponse& identity() const { return identity_; }
+  const v1beta1::GetHostInfoResponse& info() const { return info_; }
   // The configuration, without a session.
-  const v1alpha1::ConfigureRequest& configuration() const { return configuration_; }
+  const v1beta1::ConfigureRequest& configuration() const { return configuration_; }
   // Omitted plugins, with the host's messages.
   const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
 
   // Configured plugins of a point, in order.
-  std::vector<std::string> At(v1alpha1::ExtensionPoint point) const;
-  bool Has(v1alpha1::ExtensionPoint point) const { return !At(point).empty(); }
+  std::vector<std::string> At(v1beta1::ExtensionPoint point) const;
+  bool Has(v1beta1::ExtensionPoint point) const { return !At(point).empty(); }
   // Whether a plugin is at a point from preFilter to score; then attempts begin with PreFilter.
   bool HasAlgorithm() const;
-  bool Can(v1alpha1::Capability capability) const;
+  bool Can(v1beta1::Capability capability) const;
 
   // Opens a new connection.
   absl::StatusOr<Channel> Dial() const;
@@ -88,8 +92,9 @@ class Kit {
 
   Options options_;
   std::string run_;  // part of all session ids
-  v1alpha1::GetHostInfoResponse info_;
-  v1alpha1::ConfigureRequest configuration_;
+  handshake::v1::HandshakeResponse identity_;
+  v1beta1::GetHostInfoResponse info_;
+  v1beta1::ConfigureRequest configuration_;
   std::vector<std::pair<std::string, std::string>> left_out_;
 };
 

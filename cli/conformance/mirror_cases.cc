@@ -1,7 +1,9 @@
 // Whether the host's cache equals the sent state, observed through verdicts of the host's plugins.
 #include <algorithm>
+#include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
 #include "proto/call_errors/call_errors.h"
@@ -9,9 +11,10 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
+constexpr absl::Duration kLateDeadline = absl::Seconds(1);
 constexpr absl::Duration kAtOnce = absl::Milliseconds(250);
 constexpr absl::Duration kLargeSnapshot = absl::Seconds(60);
 constexpr absl::Duration kOneCycle = absl::Seconds(5);
@@ -21,7 +24,7 @@ constexpr char kNoAlgorithm[] = "no plugin from PRE_FILTER to SCORE to observe";
 absl::Status ExpectNodes(const Session& session, uint64_t attempt, size_t count, const Rule& rule,
                          const std::string& when) {
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(attempt, session.cluster().pending[0].uid())));
-  if (!session.kit().Has(FILTER)) return absl::OkStatus();
+  if (!session.kit().Has(EXTENSION_POINT_FILTER)) return absl::OkStatus();
   const auto filter = session.Filter(attempt);
   CONFORMANCE_TRY(ExpectOk(filter));
   if (filter.message.has_error() || filter.message.processed() == count) return absl::OkStatus();
@@ -36,10 +39,10 @@ absl::Status NodeRemoved(const Kit& kit) {
   CONFORMANCE_TRY(ExpectNodes(session, 1, 9, kFilterAll, "at first"));
   session.SendDelta({RemoveNode(4)}, {0, 1, 2, 3, 5, 6, 7, 8});
   CONFORMANCE_TRY(ExpectNodes(session, 2, 8, kSlotFree, "after one was removed"));
-  if (!kit.Has(FILTER)) return absl::OkStatus();
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return absl::OkStatus();
   FilterRequest request;
   request.mutable_nodes()->add_slots(4);
-  return ExpectError(session.Filter(2, request), {CallError::OBJECT_UNKNOWN}, kSlotFree);
+  return ExpectError(session.Filter(2, request), {CallError::REASON_OBJECT_UNKNOWN}, kSlotFree);
 }
 
 absl::Status SlotReused(const Kit& kit) {
@@ -89,11 +92,11 @@ absl::Status PodRemoved(const Kit& kit) {
   const std::string uid = session.cluster().pending[0].uid();
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, uid)));
   session.SendDelta({RemovePod(uid)});
-  return ExpectError(session.PreFilter(2, uid), {CallError::OBJECT_UNKNOWN}, kObjectUnknown);
+  return ExpectError(session.PreFilter(2, uid), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown);
 }
 
 absl::Status NodeOrder(const Kit& kit) {
-  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER to observe");
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return Skipped("no plugin at FILTER to observe");
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
   std::vector<uint32_t> order = FirstSlots(23);
@@ -128,15 +131,15 @@ absl::Status ResyncReplacesAll(const Kit& kit) {
   session.SendSnapshot(cluster, 51);
   CONFORMANCE_TRY(ExpectNodes(session, 2, 4, kSyncForget, "after another snapshot"));
   CONFORMANCE_TRY(
-      ExpectError(session.PreFilter(3, gone), {CallError::OBJECT_UNKNOWN}, kSyncForget));
+      ExpectError(session.PreFilter(3, gone), {CallError::REASON_OBJECT_UNKNOWN}, kSyncForget));
   cluster.nodes.pop_back();
   std::erase_if(cluster.running, [](const Pod& pod) { return pod.node_name() == "node-3"; });
   session.OpenStream();
   session.SendSnapshot(cluster, 1);
   CONFORMANCE_TRY(session.AwaitTaken());
   CONFORMANCE_TRY(ExpectNodes(session, 4, 3, kSyncReplaces, "after a snapshot on a new stream"));
-  if (!kit.Has(FILTER)) return absl::OkStatus();
-  return ExpectError(session.Filter(1), {CallError::ATTEMPT_UNKNOWN}, kSyncReplaces);
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return absl::OkStatus();
+  return ExpectError(session.Filter(1), {CallError::REASON_ATTEMPT_UNKNOWN}, kSyncReplaces);
 }
 
 absl::Status VersionWaits(const Kit& kit) {
@@ -147,16 +150,16 @@ absl::Status VersionWaits(const Kit& kit) {
   // Ahead for ever.
   PreFilterRequest request;
   *request.mutable_header() = session.Header(2);
-  request.mutable_header()->set_snapshot_version(7);
+  request.mutable_header()->set_exact_version(7);
   request.set_pod_uid(session.cluster().pending[0].uid());
   const auto never = session.CallWithin(request, kVersionDeadline);
-  CONFORMANCE_TRY(ExpectError(never, {CallError::STALE}, kVersionWaits));
+  CONFORMANCE_TRY(ExpectError(never, {CallError::REASON_STALE}, kVersionWaits));
   const int64_t have_version = call_errors::CallErrorOf(never.status)->have_version();
   if (have_version != 5)
     return Wrong(kErrorHaveVersion, absl::StrCat(have_version, " instead of 5"));
   // Ahead until the change comes.
   *request.mutable_header() = session.Header(3);
-  request.mutable_header()->set_snapshot_version(6);
+  request.mutable_header()->set_exact_version(6);
   request.set_pod_uid("pod-uid-later");
   Answer<PreFilterResponse> waited;
   std::thread caller([&] { waited = session.Call(request); });
@@ -170,6 +173,111 @@ absl::Status VersionWaits(const Kit& kit) {
                                            Describe(waited.status)));
 }
 
+// The change comes late, but long before the last fifth of a second of the call.
+absl::Status VersionComesLate(const Kit& kit) {
+  if (!kit.HasAlgorithm()) return Skipped(kNoAlgorithm);
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(9), 5));
+  CONFORMANCE_TRY(ExpectAlive(session, 1));
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(2);
+  request.mutable_header()->set_exact_version(6);
+  request.set_pod_uid("pod-uid-later");
+  Answer<PreFilterResponse> waited;
+  std::thread caller([&] { waited = session.CallWithin(request, kLateDeadline); });
+  absl::SleepFor(kLateDeadline * 9 / 10);
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  caller.join();
+  if (waited.status.ok()) return absl::OkStatus();
+  return Late(Wrong(kStaleMargin, absl::StrCat("a call whose version came with a tenth of ",
+                                               absl::FormatDuration(kLateDeadline),
+                                               " left returns ", Describe(waited.status))));
+}
+
+// A configured session without a snapshot.
+absl::Status NoSnapshot(const Kit& kit) {
+  if (!kit.HasAlgorithm()) return Skipped(kNoAlgorithm);
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  session.OpenStream();
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(1);
+  request.mutable_header()->set_exact_version(1);
+  request.set_pod_uid("pod-uid-plain");
+  const auto answer = session.CallWithin(request, kVersionDeadline);
+  CONFORMANCE_TRY(ExpectError(answer, {CallError::REASON_STALE}, kNoSnapshot));
+  const int64_t have_version = call_errors::CallErrorOf(answer.status)->have_version();
+  if (have_version == 0) return absl::OkStatus();
+  return Wrong(kNoSnapshot, absl::StrCat("a have_version of ", have_version));
+}
+
+// A pod that takes most of a node.
+Pod MakeLargePod() {
+  Pod pod = MakeRunningPod("large", MakeNode(0));
+  pod.clear_node_name();
+  pod.mutable_containers(0)->mutable_requests()->set_cpu_millis(6000);
+  return pod;
+}
+
+// The verdicts on all pods, against those of a host that got this cluster as a snapshot.
+absl::Status ExpectAsInSnapshot(const Session& session, const TestCluster& cluster,
+                                uint64_t attempt, const Rule& rule, const std::string& when) {
+  Session fresh(session.kit());
+  CONFORMANCE_TRY(fresh.Open(cluster));
+  const std::vector<uint32_t> order = FirstSlots(static_cast<int>(cluster.nodes.size()));
+  for (const Pod& pod : cluster.pending) {
+    Round changed, loaded;
+    CONFORMANCE_TRY(RunRound(session, attempt, pod.uid(), order, &changed));
+    CONFORMANCE_TRY(RunRound(fresh, attempt++, pod.uid(), order, &loaded));
+    if (changed.verdicts != loaded.verdicts) {
+      return Wrong(rule,
+                   absl::StrCat("pod ", pod.name(), ": ", when, ", verdicts differ from those ",
+                                "on a snapshot of the same cluster"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlacesOfPods(const Kit& kit) {
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return Skipped("no plugin at FILTER to observe");
+  Session session(kit);
+  TestCluster cluster = MakeCluster(9);
+  CONFORMANCE_TRY(session.Open(cluster));
+  Pod pod = MakeLargePod();
+  session.SendDelta({UpsertPod(pod), PlacePod(pod.uid(), PLACEMENT_STATE_ASSUMED, 2)});
+  // The API server's object, which does not name the node yet.
+  (*pod.mutable_labels())["changed"] = "yes";
+  session.SendDelta({UpsertPod(pod)});
+  pod.set_node_name("node-2");
+  cluster.running.push_back(pod);
+  CONFORMANCE_TRY(
+      ExpectAsInSnapshot(session, cluster, 1, kPodAssumed, "after an update of an assumed pod"));
+  // Another scheduler bound it elsewhere.
+  pod.set_node_name("node-5");
+  session.SendDelta({UpsertPod(pod)});
+  cluster.running.back() = pod;
+  return ExpectAsInSnapshot(session, cluster, 100, kPodOverrides,
+                            "after an assumed pod got another node");
+}
+
+absl::Status UnknownNodeOfPod(const Kit& kit) {
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return Skipped("no plugin at FILTER to observe");
+  Session session(kit);
+  TestCluster cluster = MakeCluster(9);
+  CONFORMANCE_TRY(session.Open(cluster));
+  Pod pod = MakeLargePod();
+  const Node node = MakeNode(90);  // in no other cluster
+  pod.set_node_name(node.name());
+  session.SendDelta({UpsertPod(pod)});
+  CONFORMANCE_TRY(ExpectAsInSnapshot(session, cluster, 1, kPodUnknownNode,
+                                     "after a pod came that names an unknown node"));
+  session.SendDelta({UpsertNode(9, node)}, FirstSlots(10));
+  cluster.nodes.push_back(node);
+  cluster.running.push_back(pod);
+  return ExpectAsInSnapshot(session, cluster, 100, kPodUnknownNode, "after its node came");
+}
+
 absl::Status VersionBehind(const Kit& kit) {
   if (!kit.HasAlgorithm()) return Skipped(kNoAlgorithm);
   Session session(kit);
@@ -179,27 +287,28 @@ absl::Status VersionBehind(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 2));
   PreFilterRequest request;
   *request.mutable_header() = session.Header(3);
-  request.mutable_header()->set_snapshot_version(5);
+  request.mutable_header()->set_exact_version(5);
   request.set_pod_uid(session.cluster().pending[0].uid());
   const auto answer = session.Call(request);
-  CONFORMANCE_TRY(ExpectError(answer, {CallError::STALE}, kVersionExact));
+  CONFORMANCE_TRY(ExpectError(answer, {CallError::REASON_STALE}, kVersionExact));
   if (answer.took > kAtOnce)
     return Late(Wrong(kVersionBehind, absl::StrCat("it took ", absl::FormatDuration(answer.took))));
   return absl::OkStatus();
 }
 
 absl::Status EndedAttempts(const Kit& kit) {
-  if (!kit.Has(FILTER)) return Skipped("no plugin at FILTER to observe");
+  if (!kit.Has(EXTENSION_POINT_FILTER)) return Skipped("no plugin at FILTER to observe");
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   for (uint64_t attempt : {1, 2})
     CONFORMANCE_TRY(ExpectOk(session.PreFilter(attempt, session.cluster().pending[0].uid())));
   SyncRequest request;
+  request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(session.version() + 1);
   request.add_ended_attempts(1);
   session.Send(request);
   CONFORMANCE_TRY(ExpectOk(session.Filter(2)));
-  return ExpectError(session.Filter(1), {CallError::ATTEMPT_UNKNOWN}, kSyncEnded);
+  return ExpectError(session.Filter(1), {CallError::REASON_ATTEMPT_UNKNOWN}, kSyncEnded);
 }
 
 absl::Status OddUnicode(const Kit& kit) {
@@ -224,7 +333,7 @@ absl::Status OddUnicode(const Kit& kit) {
     Taint* taint = node.add_taints();
     taint->set_key(odd[i]);
     taint->set_value(odd[i]);
-    taint->set_effect(PREFER_NO_SCHEDULE);
+    taint->set_effect(TAINT_EFFECT_PREFER_NO_SCHEDULE);
     Pod pod = MakePod(absl::StrCat("odd-", i));
     pod.set_uid(absl::StrCat("uid-", odd[i]));
     pod.set_name(absl::StrCat("name-", odd[i]));
@@ -282,6 +391,13 @@ std::vector<Case> CacheCases() {
       {kService, "resync", "a snapshot replaces everything", ResyncReplacesAll},
       {kService, "version-ahead",
        "a call waits for its version, or returns STALE within its deadline", VersionWaits},
+      {kService, "version-late", "a call waits until shortly before its deadline",
+       VersionComesLate},
+      {kService, "no-snapshot", "a call before the snapshot is STALE", NoSnapshot},
+      {kService, "pod-places", "a pod's node_name overrides the place that was assumed for it",
+       PlacesOfPods},
+      {kService, "unknown-node", "a pod gets its place when the node that it names comes",
+       UnknownNodeOfPod},
       {kService, "version-behind", "a call behind the cache is STALE at once", VersionBehind},
       {kService, "ended-attempts", "an ended attempt is unknown, others continue", EndedAttempts},
       {kService, "odd-unicode", "names, labels and taints with any Unicode text, and empty",

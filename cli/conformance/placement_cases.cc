@@ -9,7 +9,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
 constexpr size_t kSummaryBytes = 32 << 10;
@@ -18,7 +18,7 @@ constexpr int kMaxCandidates = 32;
 template <typename Request>
 Request About(const Session& session, uint64_t attempt, const Pod& pod, const std::string& node) {
   Request request;
-  *request.mutable_header() = session.Header(attempt);
+  *request.mutable_header() = session.HeaderFrom(attempt);
   request.set_pod_uid(pod.uid());
   request.set_node_name(node);
   session.Complete(&request);
@@ -40,9 +40,10 @@ absl::Status FindNode(const Session& session, uint64_t attempt, const Pod& pod, 
 
 absl::Status CheckReserve(const Kit& kit, const ReserveResponse& response) {
   if (response.has_rejection()) {
-    return CheckStatus(response.rejection(), "ReserveResponse.rejection", kit.At(RESERVE),
-                       {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
-                       kReserveRejection);
+    return CheckStatus(
+        response.rejection(), "ReserveResponse.rejection", kit.At(EXTENSION_POINT_RESERVE),
+        {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
+        kReserveRejection);
   }
   return CheckEffects(kit, response);
 }
@@ -70,7 +71,7 @@ absl::Status Reserve(const Kit& kit) {
         return Wrong(kUnreserveUnknown,
                      absl::StrCat("Unreserve returns ", Describe(undone.status)));
       for (const WaitDecision& decision : undone.message.decisions()) {
-        CONFORMANCE_TRY(CheckDecision(decision, kit.At(PERMIT)));
+        CONFORMANCE_TRY(CheckDecision(decision, kit.At(EXTENSION_POINT_PERMIT)));
       }
     }
     const auto after_undo = session.Call(request);
@@ -108,18 +109,19 @@ absl::Status CheckErrors(const Kit& kit, const Rule& begins) {
   const std::string node = session.cluster().nodes[0].name();
   const auto unknown = session.Call(About<Request>(session, 99, pod, node));
   if (kit.HasAlgorithm()) {
-    CONFORMANCE_TRY(ExpectError(unknown, {CallError::ATTEMPT_UNKNOWN}, kAttemptUnknown));
+    CONFORMANCE_TRY(ExpectError(unknown, {CallError::REASON_ATTEMPT_UNKNOWN}, kAttemptUnknown));
   } else if (!unknown.status.ok()) {
     return Wrong(begins, absl::StrCat(unknown.method, " returns ", Describe(unknown.status)));
   }
   CONFORMANCE_TRY(ExpectError(session.Call(About<Request>(session, 1, pod, "no-such-node")),
-                              {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+                              {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   auto request = About<Request>(session, 1, pod, node);
-  request.mutable_header()->set_host_instance("another-instance");
-  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::WRONG_INSTANCE}, kInstance));
+  request.mutable_header()->set_instance("another-instance");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
   request = About<Request>(session, 1, pod, node);
   request.mutable_header()->set_session_id("no-such-session");
-  return ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown);
+  return ExpectError(session.Call(request), {CallError::REASON_SESSION_UNKNOWN}, kSessionUnknown);
 }
 
 absl::Status ReserveErrors(const Kit& kit) {
@@ -138,26 +140,31 @@ absl::Status ReserveVersions(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 2));
   for (const int64_t version : {0, 5, 6}) {
     auto request = About<ReserveRequest>(session, 1, pod, node);
-    request.mutable_header()->set_snapshot_version(version);
+    if (version == 0) {
+      request.mutable_header()->clear_min_version();
+    } else {
+      request.mutable_header()->set_min_version(version);
+    }
     const auto answer = session.Call(request);
     if (answer.status.ok()) continue;
     return Wrong(kVersionMinimum, absl::StrCat("Reserve at version ", version, " of 6 returns ",
                                                Describe(answer.status)));
   }
   auto request = About<ReserveRequest>(session, 1, pod, node);
-  request.mutable_header()->set_snapshot_version(8);
-  return ExpectError(session.CallWithin(request, kVersionDeadline), {CallError::STALE},
+  request.mutable_header()->set_min_version(8);
+  return ExpectError(session.CallWithin(request, kVersionDeadline), {CallError::REASON_STALE},
                      kVersionMinimum);
 }
 
 absl::Status CheckPermit(const Kit& kit, const PermitResponse& response) {
-  const Plugins plugins = kit.At(PERMIT);
+  const Plugins plugins = kit.At(EXTENSION_POINT_PERMIT);
   for (const WaitDecision& decision : response.decisions())
     CONFORMANCE_TRY(CheckDecision(decision, plugins));
   if (response.has_rejection()) {
-    return CheckStatus(response.rejection(), "PermitResponse.rejection", plugins,
-                       {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
-                       kPermitRejection);
+    return CheckStatus(
+        response.rejection(), "PermitResponse.rejection", plugins,
+        {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
+        kPermitRejection);
   }
   std::set<std::string> waiting;
   for (const PermitWait& wait : response.waits()) {
@@ -179,10 +186,10 @@ absl::Status PermitResumed(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 501));
   const Pod& pod = session.cluster().pending[0];
   if (!session.is_inline()) {
-    Change placed = PlacePod(pod.uid(), WAITING, 0);
+    Change placed = PlacePod(pod.uid(), PLACEMENT_STATE_WAITING, 0);
     placed.mutable_pod_placement()->set_attempt_id(kAttempt);
     PluginWait* wait = placed.mutable_pod_placement()->add_waits();
-    wait->set_plugin(kit.At(PERMIT).front());
+    wait->set_plugin(kit.At(EXTENSION_POINT_PERMIT).front());
     wait->set_remaining_millis(20000);
     session.SendDelta({placed});
   }
@@ -205,7 +212,7 @@ absl::Status Permit(const Kit& kit) {
     std::string node;
     CONFORMANCE_TRY(FindNode(session, ++attempt, pod, &node));
     if (node.empty()) continue;
-    if (kit.Has(RESERVE)) {
+    if (kit.Has(EXTENSION_POINT_RESERVE)) {
       const auto reserved = session.Call(About<ReserveRequest>(session, attempt, pod, node));
       CONFORMANCE_TRY(ExpectOk(reserved));
       if (reserved.message.has_rejection()) continue;
@@ -219,7 +226,7 @@ absl::Status Permit(const Kit& kit) {
       return Wrong(kPermitAgain,
                    absl::StrCat("the second Permit returns ", Describe(again.status)));
     CONFORMANCE_TRY(CheckPermit(kit, again.message));
-    if (kit.Has(RESERVE))
+    if (kit.Has(EXTENSION_POINT_RESERVE))
       CONFORMANCE_TRY(ExpectOk(session.Call(About<UnreserveRequest>(session, attempt, pod, node))));
   }
   return absl::OkStatus();
@@ -236,14 +243,14 @@ absl::Status PreBind(const Kit& kit) {
   if (!answer.status.ok())
     return Wrong(kPreBindCache, absl::StrCat("PreBind returns ", Describe(answer.status)));
   if (answer.message.has_rejection()) {
-    CONFORMANCE_TRY(
-        CheckStatus(answer.message.rejection(), "PreBindResponse.rejection", kit.At(PRE_BIND),
-                    {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE}, kPreBindCache));
+    CONFORMANCE_TRY(CheckStatus(
+        answer.message.rejection(), "PreBindResponse.rejection", kit.At(EXTENSION_POINT_PRE_BIND),
+        {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE}, kPreBindCache));
   }
   Effect* effect = request.add_effects();
   effect->set_key("one");
-  effect->set_plugin(kit.At(PRE_BIND)[0]);
-  return ExpectError(session.Call(request), {CallError::INVALID}, kPreBindResults);
+  effect->set_plugin(kit.At(EXTENSION_POINT_PRE_BIND)[0]);
+  return ExpectError(session.Call(request), {CallError::REASON_INVALID}, kPreBindResults);
 }
 
 absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
@@ -266,7 +273,7 @@ absl::Status CheckCandidates(const Session& session, const Pod& pod,
     return Wrong(kCandidates, absl::StrCat(response.candidates_size(), " candidates"));
   const TestCluster& cluster = session.cluster();
   for (const PreemptionCandidate& candidate : response.candidates()) {
-    const Plugins plugins = session.kit().At(POST_FILTER);
+    const Plugins plugins = session.kit().At(EXTENSION_POINT_POST_FILTER);
     if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end())
       return Wrong(kCandidatePlugin,
                    absl::StrCat("\"", candidate.plugin(), "\" is not configured there"));
@@ -311,10 +318,11 @@ absl::Status PostFilter(const Kit& kit) {
     if (answer.message.has_rejection()) {
       if (!answer.message.candidates().empty())
         return Wrong(kCandidates, "candidates together with a rejection");
-      CONFORMANCE_TRY(CheckStatus(answer.message.rejection(), "PostFilterResponse.rejection",
-                                  kit.At(POST_FILTER),
-                                  {UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, ERROR},
-                                  kPostFilterRejection, kSummaryBytes));
+      CONFORMANCE_TRY(
+          CheckStatus(answer.message.rejection(), "PostFilterResponse.rejection",
+                      kit.At(EXTENSION_POINT_POST_FILTER),
+                      {CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_ERROR},
+                      kPostFilterRejection, kSummaryBytes));
     }
     CONFORMANCE_TRY(CheckCandidates(session, pod, answer.message));
   }

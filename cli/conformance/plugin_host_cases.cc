@@ -8,11 +8,15 @@
 #include "absl/time/clock.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
+
+using handshake::v1::HandshakeRequest;
+using handshake::v1::HandshakeResponse;
 
 constexpr int kSessionsInTurn = 72;  // more than a host must keep
 
@@ -22,14 +26,20 @@ bool IsIdentifier(const std::string& id) {
   });
 }
 
-absl::StatusOr<GetHostInfoResponse> AskInfo(const Kit& kit) {
+// The answer on a new connection.
+template <typename Request>
+absl::StatusOr<typename Rpc<Request>::Response> Ask(const Kit& kit, const Request& request) {
   absl::StatusOr<Channel> channel = kit.Dial();
   if (!channel.ok()) return channel.status();
-  GetHostInfoRequest request;
-  request.add_contract_versions("v1alpha1");
   const auto answer = Call(*channel, request);
   if (absl::Status status = ExpectOk(answer); !status.ok()) return status;
   return answer.message;
+}
+
+absl::StatusOr<HandshakeResponse> AskIdentity(const Kit& kit) {
+  HandshakeRequest request;
+  request.add_contract_versions(kContractVersion);
+  return Ask(kit, request);
 }
 
 // Parts of nodes that a host with INLINE_NODES may request (inline_node.proto).
@@ -74,20 +84,35 @@ absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
 }
 
 absl::Status Identity(const Kit& kit) {
-  const GetHostInfoResponse& info = kit.info();
-  if (std::find(info.contract_versions().begin(), info.contract_versions().end(), "v1alpha1") ==
-      info.contract_versions().end()) {
-    return Wrong(kInfoVersions, "v1alpha1 is not among them");
+  const HandshakeResponse& identity = kit.identity();
+  if (std::find(identity.contract_versions().begin(), identity.contract_versions().end(),
+                kContractVersion) == identity.contract_versions().end()) {
+    return Wrong(kInfoVersions, absl::StrCat(kContractVersion, " is not among them"));
   }
-  if (!IsIdentifier(info.host_instance()))
-    return Wrong(kInfoInstance, absl::StrCat("\"", info.host_instance(), "\" does not match"));
-  if (info.build().empty()) return Wrong(kInfoBuild, "it is empty");
-  if (info.build_digest().size() > 128)
-    return Wrong(kInfoDigest, absl::StrCat(info.build_digest().size(), " bytes"));
-  const absl::Time started = absl::FromUnixMicros(info.started_unix_micros());
-  if (info.started_unix_micros() < 0 || started > absl::Now() + absl::Minutes(1))
+  if (!IsIdentifier(identity.instance()))
+    return Wrong(kInfoInstance, absl::StrCat("\"", identity.instance(), "\" does not match"));
+  if (identity.build().empty()) return Wrong(kInfoBuild, "it is empty");
+  if (identity.build_digest().size() > 128)
+    return Wrong(kInfoDigest, absl::StrCat(identity.build_digest().size(), " bytes"));
+  const absl::Time started = absl::FromUnixMicros(identity.started_unix_micros());
+  if (identity.started_unix_micros() < 0 || started > absl::Now() + absl::Minutes(1))
     return Wrong(kInfoStarted, absl::StrCat("it started at ", absl::FormatTime(started)));
-  const bool is_inline = kit.Can(INLINE_NODES);
+  return absl::OkStatus();
+}
+
+// Shims of any later release may ask.
+absl::Status HandshakeOfAnyVersion(const Kit& kit) {
+  HandshakeRequest request;
+  request.add_contract_versions("v9");
+  const auto answer = Ask(kit, request);
+  if (!answer.ok()) return answer.status();
+  if (answer->instance() == kit.identity().instance()) return absl::OkStatus();
+  return Wrong(kInfoAnswers, "another answer to a shim that speaks only v9");
+}
+
+absl::Status DescribedPlugins(const Kit& kit) {
+  const GetHostInfoResponse& info = kit.info();
+  const bool is_inline = kit.Can(CAPABILITY_INLINE_NODES);
   std::set<std::string> names;
   for (const PluginInfo& plugin : info.plugins()) {
     if (plugin.name().empty() || !names.insert(plugin.name()).second)
@@ -98,32 +123,26 @@ absl::Status Identity(const Kit& kit) {
 }
 
 absl::Status InstanceStays(const Kit& kit) {
-  const auto again = AskInfo(kit);
+  const auto again = AskIdentity(kit);
   if (!again.ok()) return again.status();
-  if (again->host_instance() == kit.info().host_instance()) return absl::OkStatus();
-  return Wrong(kInfoInstance, absl::StrCat("first ", kit.info().host_instance(), ", then ",
-                                           again->host_instance()));
+  if (again->instance() == kit.identity().instance()) return absl::OkStatus();
+  return Wrong(kInfoInstance,
+               absl::StrCat("first ", kit.identity().instance(), ", then ", again->instance()));
 }
 
 absl::Status StartStays(const Kit& kit) {
-  const auto again = AskInfo(kit);
+  const auto again = AskIdentity(kit);
   if (!again.ok()) return again.status();
-  if (again->started_unix_micros() == kit.info().started_unix_micros()) return absl::OkStatus();
-  return Wrong(kInfoStarted, absl::StrCat("first ", kit.info().started_unix_micros(), ", then ",
+  if (again->started_unix_micros() == kit.identity().started_unix_micros()) return absl::OkStatus();
+  return Wrong(kInfoStarted, absl::StrCat("first ", kit.identity().started_unix_micros(), ", then ",
                                           again->started_unix_micros()));
 }
 
 absl::Status PluginsStay(const Kit& kit) {
-  const auto again = AskInfo(kit);
+  const auto again = Ask(kit, GetHostInfoRequest());
   if (!again.ok()) return again.status();
-  GetHostInfoResponse before = kit.info();
-  GetHostInfoResponse now = *again;
-  for (GetHostInfoResponse* info : {&before, &now}) {
-    info->clear_host_instance();
-    info->clear_started_unix_micros();
-  }
-  if (before.SerializeAsString() == now.SerializeAsString()) return absl::OkStatus();
-  return Wrong(kInfoAnswers, "the second answer differs");
+  if (kit.info().SerializeAsString() == again->SerializeAsString()) return absl::OkStatus();
+  return Wrong(kInfoPlugins, "the second answer differs");
 }
 
 // A configuration changed by `break_it` must fail, name `plugin`, and change nothing.
@@ -148,7 +167,7 @@ absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& pl
     is_named = is_named || problem.plugin() == plugin;
   }
   if (!is_named) return Wrong(kProblem, absl::StrCat("no problem names plugin ", plugin));
-  if (kit.Can(INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
+  if (kit.Can(CAPABILITY_INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
   session.OpenStream();
   session.SendSnapshot(MakeCluster(), 1);
   const auto still = session.PreFilter(1, session.cluster().pending[0].uid());
@@ -163,7 +182,7 @@ absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& pl
   *other.mutable_header() = session.Header(2);
   other.mutable_header()->set_profile("another");
   other.set_pod_uid(session.cluster().pending[0].uid());
-  return ExpectError(session.Call(other), {CallError::NOT_CONFIGURED}, kConfigureNothing);
+  return ExpectError(session.Call(other), {CallError::REASON_NOT_CONFIGURED}, kConfigureNothing);
 }
 
 absl::Status UnknownPlugin(const Kit& kit) {
@@ -174,7 +193,7 @@ absl::Status UnknownPlugin(const Kit& kit) {
 
 absl::Status WrongPoint(const Kit& kit) {
   for (const PluginInfo& plugin : kit.info().plugins()) {
-    for (int point = PRE_ENQUEUE; point <= PERMIT; ++point) {
+    for (int point = EXTENSION_POINT_PRE_ENQUEUE; point <= EXTENSION_POINT_PERMIT; ++point) {
       const auto& points = plugin.extension_points();
       if (std::find(points.begin(), points.end(), point) != points.end()) continue;
       return RefusedWith(kit, kPluginPoints, plugin.name(), [&](ProfileConfig* profile) {
@@ -225,11 +244,10 @@ absl::Status MalformedConfigure(const Kit& kit) {
        {std::string(), std::string("Upper"), std::string("under_score"), std::string(64, 'a')}) {
     ConfigureRequest request = session.Configuration();
     request.set_session_id(id);
-    CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::INVALID}, kConfigureMalformed));
+    CONFORMANCE_TRY(
+        ExpectError(session.Call(request), {CallError::REASON_INVALID}, kConfigureMalformed));
   }
-  ConfigureRequest request = session.Configuration();
-  request.set_contract_version("v9");
-  return ExpectError(session.Call(request), {CallError::INVALID}, kConfigureMalformed);
+  return absl::OkStatus();
 }
 
 absl::Status ReplacesAsAWhole(const Kit& kit) {
@@ -246,14 +264,14 @@ absl::Status ReplacesAsAWhole(const Kit& kit) {
                  absl::StrCat("the same profile under another name has a problem: ",
                               answer.message.problems(0).message()));
   }
-  if (kit.Can(INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
+  if (kit.Can(CAPABILITY_INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
   session.OpenStream();
   session.SendSnapshot(MakeCluster(), 1);
   PreFilterRequest pre_filter;
   *pre_filter.mutable_header() = session.Header(1);
   pre_filter.set_pod_uid(session.cluster().pending[0].uid());
   CONFORMANCE_TRY(
-      ExpectError(session.Call(pre_filter), {CallError::NOT_CONFIGURED}, kConfigureWhole));
+      ExpectError(session.Call(pre_filter), {CallError::REASON_NOT_CONFIGURED}, kConfigureWhole));
   pre_filter.mutable_header()->set_profile("another");
   return ExpectOk(session.Call(pre_filter));
 }
@@ -263,7 +281,7 @@ absl::Status SessionsInTurn(const Kit& kit) {
   Session staying(kit);
   CONFORMANCE_TRY(staying.Connect());
   CONFORMANCE_TRY(staying.Configure());
-  if (!kit.Can(INLINE_NODES)) {
+  if (!kit.Can(CAPABILITY_INLINE_NODES)) {
     staying.OpenStream();
     staying.SendSnapshot(MakeCluster(3), 1);
     CONFORMANCE_TRY(ExpectAlive(staying, 1));
@@ -276,7 +294,7 @@ absl::Status SessionsInTurn(const Kit& kit) {
       return Wrong(kSessions, absl::StrCat("session ", i + 2, " of those in turn is refused: ",
                                            Describe(answer.status)));
   }
-  if (kit.Can(INLINE_NODES)) return absl::OkStatus();
+  if (kit.Can(CAPABILITY_INLINE_NODES)) return absl::OkStatus();
   return ExpectAlive(staying, 2);
 }
 
@@ -285,13 +303,13 @@ absl::Status CheckProbe(const Kit& kit, const Answer<ProbeResponse>& answer,
   CONFORMANCE_TRY(ExpectOk(answer));
   const ProbeResponse& probe = answer.message;
   if (probe.state() != state) {
-    return Wrong(rule, absl::StrCat("Probe says ", ProbeResponse::State_Name(probe.state()),
-                                    " instead of ", ProbeResponse::State_Name(state)));
+    return Wrong(rule, absl::StrCat("Probe says ", ShortName(probe.state()), " instead of ",
+                                    ShortName(state)));
   }
-  if (probe.host_instance() != kit.info().host_instance())
-    return Wrong(kProbeInstance, absl::StrCat("\"", probe.host_instance(), "\" instead of ",
-                                              kit.info().host_instance()));
-  if (state != ProbeResponse::READY && probe.reason().empty())
+  if (probe.instance() != kit.identity().instance())
+    return Wrong(kProbeInstance,
+                 absl::StrCat("\"", probe.instance(), "\" instead of ", kit.identity().instance()));
+  if (state != ProbeResponse::STATE_READY && probe.reason().empty())
     return Wrong(kProbeReason, "there is none");
   return absl::OkStatus();
 }
@@ -300,17 +318,17 @@ absl::Status ProbeStates(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Connect());
   CONFORMANCE_TRY(
-      CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
+      CheckProbe(kit, session.Probe(), ProbeResponse::STATE_INITIALIZING, kProbeInitialising));
   CONFORMANCE_TRY(session.Configure());
-  if (kit.Can(INLINE_NODES))
-    return CheckProbe(kit, session.Probe(), ProbeResponse::READY, kProbeReady);
+  if (kit.Can(CAPABILITY_INLINE_NODES))
+    return CheckProbe(kit, session.Probe(), ProbeResponse::STATE_READY, kProbeReady);
   CONFORMANCE_TRY(
-      CheckProbe(kit, session.Probe(), ProbeResponse::INITIALISING, kProbeInitialising));
+      CheckProbe(kit, session.Probe(), ProbeResponse::STATE_INITIALIZING, kProbeInitialising));
   session.OpenStream();
   std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(), 7);
   for (size_t i = 0; i + 1 < chunks.size(); ++i) session.Send(chunks[i]);
   const auto half = session.Probe();
-  CONFORMANCE_TRY(CheckProbe(kit, half, ProbeResponse::INITIALISING, kProbeInitialising));
+  CONFORMANCE_TRY(CheckProbe(kit, half, ProbeResponse::STATE_INITIALIZING, kProbeInitialising));
   if (half.message.snapshot_version() != 0) {
     return Wrong(kProbeVersion,
                  absl::StrCat(half.message.snapshot_version(), " before the snapshot is complete"));
@@ -321,11 +339,12 @@ absl::Status ProbeStates(const Kit& kit) {
   if (ready.message.snapshot_version() != 0 && ready.message.snapshot_version() != 7)
     return Wrong(kProbeVersion, absl::StrCat(ready.message.snapshot_version(), " instead of 7"));
   ProbeRequest whole;
-  return CheckProbe(kit, session.Call(whole), ProbeResponse::READY, kProbeReady);
+  return CheckProbe(kit, session.Call(whole), ProbeResponse::STATE_READY, kProbeReady);
 }
 
 absl::Status DrainEnds(const Kit& kit) {
-  if (kit.Can(INLINE_NODES)) return Skipped("a host with INLINE_NODES keeps no attempts");
+  if (kit.Can(CAPABILITY_INLINE_NODES))
+    return Skipped("a host with INLINE_NODES keeps no attempts");
   Session session(kit);
   Session other(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
@@ -336,10 +355,10 @@ absl::Status DrainEnds(const Kit& kit) {
   DrainRequest drain;
   drain.set_session_id(session.id());
   for (int i = 0; i < 2; ++i) CONFORMANCE_TRY(ExpectOk(session.Call(drain)));
-  CONFORMANCE_TRY(CheckProbe(kit, session.Probe(), ProbeResponse::DRAINING, kProbeDraining));
+  CONFORMANCE_TRY(CheckProbe(kit, session.Probe(), ProbeResponse::STATE_DRAINING, kProbeDraining));
   if (kit.HasAlgorithm()) {
-    CONFORMANCE_TRY(ExpectError(session.PreFilter(2, uid), {CallError::DRAINING}, kDrain));
-    if (kit.Has(FILTER)) {
+    CONFORMANCE_TRY(ExpectError(session.PreFilter(2, uid), {CallError::REASON_DRAINING}, kDrain));
+    if (kit.Has(EXTENSION_POINT_FILTER)) {
       const auto filter = session.Filter(1);
       if (!filter.status.ok()) {
         return Wrong(kDrain, absl::StrCat("Filter of an attempt in progress returns ",
@@ -347,10 +366,10 @@ absl::Status DrainEnds(const Kit& kit) {
       }
     }
   }
-  CONFORMANCE_TRY(ExpectError(session.Call(session.Configuration()), {CallError::DRAINING},
+  CONFORMANCE_TRY(ExpectError(session.Call(session.Configuration()), {CallError::REASON_DRAINING},
                               kConfigureDraining));
   // Only the session drains, not the host.
-  CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::READY, kOneCache));
+  CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::STATE_READY, kOneCache));
   return ExpectAlive(other, 2);
 }
 
@@ -370,7 +389,11 @@ absl::Status DrainOfUnknownSession(const Kit& kit) {
 std::vector<Case> PluginHostCases() {
   static constexpr char kService[] = "PluginHostService";
   return {
-      {kService, "info", "GetHostInfo and the plugins' descriptions are complete", Identity},
+      {kService, "handshake", "the handshake is complete", Identity},
+      {kService, "handshake-any-version", "a shim of another version gets the same answer",
+       HandshakeOfAnyVersion},
+      {kService, "info", "GetHostInfo and the plugins' descriptions are complete",
+       DescribedPlugins},
       {kService, "info-instance-stays", "the instance stays the same", InstanceStays},
       {kService, "info-start-stays", "the start time stays the same", StartStays},
       {kService, "info-plugins-stay", "the plugins stay the same", PluginsStay},
@@ -385,10 +408,9 @@ std::vector<Case> PluginHostCases() {
       {kService, "configure-unknown-args", "an unknown argument is a problem", UnknownArgs},
       {kService, "configure-args-of-unknown-plugin", "arguments of an unknown plugin are a problem",
        ArgsOfUnknownPlugin},
-      {kService, "configure-malformed", "invalid session ids and contract versions are INVALID",
-       MalformedConfigure},
+      {kService, "configure-malformed", "invalid session ids are INVALID", MalformedConfigure},
       {kService, "sessions-in-turn", "72 sessions in turn beside a permanent one", SessionsInTurn},
-      {kService, "probe", "INITIALISING until the snapshot is complete, then READY", ProbeStates},
+      {kService, "probe", "INITIALIZING until the snapshot is complete, then READY", ProbeStates},
       {kService, "drain", "no new attempts, current ones end, other sessions continue", DrainEnds},
       {kService, "drain-unknown-session", "draining an unknown session is not an error",
        DrainOfUnknownSession},

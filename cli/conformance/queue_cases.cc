@@ -9,7 +9,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr int kMaxPods = 4096;
 constexpr size_t kMaxKeyBytes = 64;
@@ -18,7 +18,7 @@ constexpr absl::Duration kUnknownPodDeadline = absl::Milliseconds(300);
 template <typename Request>
 Request AboutPending(const Session& session) {
   Request request;
-  *request.mutable_header() = session.Header(0);
+  *request.mutable_header() = session.HeaderFrom(0);
   for (const Pod& pod : session.cluster().pending) request.add_pod_uids(pod.uid());
   session.Complete(&request);
   return request;
@@ -30,18 +30,19 @@ absl::Status CheckErrors(const Session& session, const Rule& limit) {
   Request request = AboutPending<Request>(session);
   request.add_pod_uids("unknown");
   CONFORMANCE_TRY(ExpectError(session.CallWithin(request, kUnknownPodDeadline),
-                              {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
+                              {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   request = AboutPending<Request>(session);
   request.mutable_header()->set_profile("no-such-profile");
-  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::NOT_CONFIGURED}, kNotConfigured));
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_NOT_CONFIGURED}, kNotConfigured));
   request = AboutPending<Request>(session);
   request.mutable_header()->set_session_id("no-such-session");
   CONFORMANCE_TRY(
-      ExpectError(session.Call(request), {CallError::SESSION_UNKNOWN}, kSessionUnknown));
+      ExpectError(session.Call(request), {CallError::REASON_SESSION_UNKNOWN}, kSessionUnknown));
   request = AboutPending<Request>(session);
   while (request.pod_uids_size() <= kMaxPods)
     request.add_pod_uids(session.cluster().pending[0].uid());
-  return ExpectError(session.Call(request), {CallError::INVALID}, limit);
+  return ExpectError(session.Call(request), {CallError::REASON_INVALID}, limit);
 }
 
 absl::Status SortKeys(const Kit& kit) {
@@ -92,15 +93,16 @@ absl::Status PreEnqueue(const Kit& kit) {
   }
   for (int i = 0; i < answer.message.verdicts_size(); ++i) {
     const PluginStatus& verdict = answer.message.verdicts(i);
-    if (verdict.code() == SUCCESS) {
+    if (verdict.code() == CODE_SUCCESS) {
       if (!verdict.plugin().empty())
         return Wrong(kVerdictSuccess,
                      absl::StrCat("verdict ", i, " is SUCCESS of ", verdict.plugin()));
       continue;
     }
-    CONFORMANCE_TRY(CheckStatus(verdict, absl::StrCat("verdict ", i), kit.At(PRE_ENQUEUE),
-                                {ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, PENDING},
-                                kVerdictSuccess));
+    CONFORMANCE_TRY(CheckStatus(
+        verdict, absl::StrCat("verdict ", i), kit.At(EXTENSION_POINT_PRE_ENQUEUE),
+        {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
+        kVerdictSuccess));
   }
   const auto again = session.Call(request);
   CONFORMANCE_TRY(ExpectOk(again));
@@ -121,9 +123,10 @@ absl::Status CheckWakes(const Session& session, const std::vector<SyncResponse>&
   std::set<std::string> waiting;
   for (const Pod& pod : session.cluster().pending) waiting.insert(pod.uid());
   for (const SyncResponse& response : received) {
-    if (response.wakes().wakes_size() > 4096)
-      return Wrong(kWakesLimit, absl::StrCat(response.wakes().wakes_size(), " in one message"));
-    for (const Wake& wake : response.wakes().wakes()) {
+    if (response.queue_hints().hints_size() > 4096)
+      return Wrong(kWakesLimit,
+                   absl::StrCat(response.queue_hints().hints_size(), " in one message"));
+    for (const QueueHint& wake : response.queue_hints().hints()) {
       if (waiting.count(wake.uid()) == 0)
         return Wrong(kWakeKnown, absl::StrCat("pod \"", wake.uid(), "\" does not wait"));
       if (std::find(rejectors.begin(), rejectors.end(), wake.plugin()) == rejectors.end())
@@ -138,8 +141,8 @@ absl::Status CheckWakes(const Session& session, const std::vector<SyncResponse>&
 }
 
 absl::Status Wakes(const Kit& kit) {
-  Plugins rejectors = kit.At(FILTER);
-  for (const std::string& name : kit.At(PRE_FILTER)) {
+  Plugins rejectors = kit.At(EXTENSION_POINT_FILTER);
+  for (const std::string& name : kit.At(EXTENSION_POINT_PRE_FILTER)) {
     if (std::find(rejectors.begin(), rejectors.end(), name) == rejectors.end())
       rejectors.push_back(name);
   }
@@ -148,34 +151,37 @@ absl::Status Wakes(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   SyncRequest request;
+  request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(session.version() + 1);
   for (const Pod& pod : session.cluster().pending) {
-    WaitingPod* waiting = request.add_waiting_pods();
+    UnschedulablePod* waiting = request.add_unschedulable_pods();
     waiting->set_uid(pod.uid());
     waiting->mutable_rejected_by()->Add(rejectors.begin(), rejectors.end());
     waiting->set_since(100);
   }
   // A pod that no longer waits, and an unknown pod.
-  request.add_no_longer_waiting("unknown");
+  request.add_removed_unschedulable_pod_uids("unknown");
   session.Send(request);
   // A large empty node helps pods that need resources; a removed pod helps pods that it blocked.
   request.Clear();
+  request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(session.version() + 1);
   *request.add_changes() = UpsertNode(5, MakeNode(25));
   *request.mutable_node_order() = OrderOf({0, 1, 2, 3, 4, 5});
   QueueEvent* added = request.add_events();
   added->set_number(101);
   added->mutable_event()->set_resource("Node");
-  added->mutable_event()->add_actions(ClusterEvent::ADD);
+  added->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
   added->set_node_name(MakeNode(25).name());
   session.Send(request);
   request.Clear();
+  request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(session.version() + 1);
   *request.add_changes() = RemovePod(session.cluster().running[0].uid());
   QueueEvent* removed = request.add_events();
   removed->set_number(105);
   removed->mutable_event()->set_resource("AssignedPod");
-  removed->mutable_event()->add_actions(ClusterEvent::DELETE);
+  removed->mutable_event()->add_actions(ClusterEvent::ACTION_DELETE);
   removed->set_pod_uid(session.cluster().running[0].uid());
   session.Send(request);
   CONFORMANCE_TRY(ExpectAlive(session, 1));

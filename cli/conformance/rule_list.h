@@ -4,22 +4,21 @@
 
 // name, file, field, text
 #define OUTBOARD_CONFORMANCE_RULES(R)                                                              \
-  R(kVersionExact, "call.proto", "CallHeader.snapshot_version",                                    \
+  R(kVersionExact, "call.proto", "CallHeader.exact_version",                                       \
     "a call at version V is evaluated on exactly the state that the change stream reached with V") \
-  R(kVersionWaits, "call.proto", "CallHeader.snapshot_version",                                    \
+  R(kVersionWaits, "call.proto", "CallHeader.exact_version",                                       \
     "The host waits for it within the call's deadline, else answers STALE")                        \
-  R(kVersionBehind, "call.proto", "CallHeader.snapshot_version",                                   \
+  R(kVersionBehind, "call.proto", "CallHeader.exact_version",                                      \
     "If the cache is past that version, the host answers STALE at once")                           \
-  R(kVersionMinimum, "call.proto", "CallHeader.snapshot_version",                                  \
-    "In other calls OPTIONAL, and a minimum")                                                      \
+  R(kVersionMinimum, "call.proto", "CallHeader.min_version",                                       \
+    "OPTIONAL in other calls: this version or a later one")                                        \
   R(kAttemptRequired, "call.proto", "CallHeader.attempt_id",                                       \
     "REQUIRED in calls about a pod's attempt")                                                     \
-  R(kInstance, "call.proto", "CallHeader.host_instance",                                           \
-    "another instance answers WRONG_INSTANCE")                                                     \
+  R(kInstance, "call.proto", "CallHeader.instance", "another one answers WRONG_INSTANCE")          \
   R(kMessageSize, "call.proto", "CallHeader", "A message to a host is at most 16 MiB")             \
   R(kStatusPlugin, "call.proto", "PluginStatus.plugin",                                            \
     "REQUIRED, except in a PreFilter rejection that no single plugin gave")                        \
-  R(kStatusReasons, "call.proto", "PluginStatus.reasons", "REQUIRED unless SUCCESS or SKIP")       \
+  R(kStatusReasons, "call.proto", "PluginStatus.reasons", "REQUIRED unless SUCCESS")               \
   R(kStatusLimits, "call.proto", "PluginStatus.reasons", "At most 16, each at most 1 KiB")         \
   R(kErrorDetails, "call.proto", "CallError", "Travels as a detail of the gRPC status")            \
   R(kErrorMessage, "call.proto", "CallError.message", "REQUIRED. For people; at most 1 KiB")       \
@@ -27,23 +26,25 @@
     "With STALE: the version that the host has")                                                   \
   R(kAttemptUnknown, "call.proto", "CallError.Reason.ATTEMPT_UNKNOWN", "The attempt is unknown")   \
   R(kSessionUnknown, "call.proto", "CallError.Reason.SESSION_UNKNOWN",                             \
-    "No cache for this session")                                                                   \
+    "Configure never named this session, or the host forgot it")                                   \
   R(kNotConfigured, "call.proto", "CallError.Reason.NOT_CONFIGURED",                               \
     "Configure has not named this profile")                                                        \
   R(kInvalid, "call.proto", "CallError.Reason.INVALID", "A fault of the caller")                   \
   R(kObjectUnknown, "call.proto", "CallError.Reason.OBJECT_UNKNOWN",                               \
     "The cache has no such pod or node at this version")                                           \
   R(kNodeSetDistinct, "call.proto", "NodeSet.slots", "Slots of nodes, no duplicates")              \
-  R(kInfoAnswers, "plugin_host.proto", "PluginHostService.GetHostInfo",                            \
+  R(kInfoAnswers, "handshake.proto", "HandshakeService.Handshake",                                 \
     "Idempotent; answers in every state")                                                          \
-  R(kInfoVersions, "plugin_host.proto", "GetHostInfoResponse.contract_versions",                   \
-    "Versions of this contract that the host speaks")                                              \
-  R(kInfoInstance, "plugin_host.proto", "GetHostInfoResponse.host_instance",                       \
+  R(kInfoPlugins, "plugin_host.proto", "PluginHostService.GetHostInfo",                            \
+    "Idempotent; answers in every state")                                                          \
+  R(kInfoVersions, "handshake.proto", "HandshakeResponse.contract_versions",                       \
+    "Versions of the contract that the host speaks")                                               \
+  R(kInfoInstance, "handshake.proto", "HandshakeResponse.instance",                                \
     "Unique for each start of the process")                                                        \
-  R(kInfoBuild, "plugin_host.proto", "GetHostInfoResponse.build",                                  \
+  R(kInfoBuild, "handshake.proto", "HandshakeResponse.build",                                      \
     "REQUIRED. Version of the host's build")                                                       \
-  R(kInfoDigest, "plugin_host.proto", "GetHostInfoResponse.build_digest", "At most 128 bytes")     \
-  R(kInfoStarted, "plugin_host.proto", "GetHostInfoResponse.started_unix_micros",                  \
+  R(kInfoDigest, "handshake.proto", "HandshakeResponse.build_digest", "At most 128 bytes")         \
+  R(kInfoStarted, "handshake.proto", "HandshakeResponse.started_unix_micros",                      \
     "When the instance started, in microseconds since 1970 (UTC)")                                 \
   R(kPluginName, "plugin_host.proto", "PluginInfo.name", "REQUIRED. Unique in the host")           \
   R(kPluginPoints, "plugin_host.proto", "PluginInfo.extension_points",                             \
@@ -66,11 +67,11 @@
   R(kProblem, "plugin_host.proto", "ConfigProblem", "One fault of a configuration")                \
   R(kArgsStrict, "plugin_host.proto", "PluginArgs.args_json", "Hosts read it strictly")            \
   R(kSessions, "plugin_host.proto", "ConfigureRequest.session_id", "A host keeps at least 8")      \
-  R(kProbeInitialising, "plugin_host.proto", "ProbeResponse.State.INITIALISING",                   \
+  R(kProbeInitialising, "plugin_host.proto", "ProbeResponse.State.INITIALIZING",                   \
     "Not configured, or no complete snapshot yet")                                                 \
   R(kProbeReady, "plugin_host.proto", "ProbeResponse.State.READY", "Calls are answered")           \
   R(kProbeReason, "plugin_host.proto", "ProbeResponse.reason", "REQUIRED unless READY")            \
-  R(kProbeInstance, "plugin_host.proto", "ProbeResponse.host_instance",                            \
+  R(kProbeInstance, "plugin_host.proto", "ProbeResponse.instance",                                 \
     "REQUIRED. The instance that answers")                                                         \
   R(kProbeVersion, "plugin_host.proto", "ProbeResponse.snapshot_version",                          \
     "Version that the session's cache has reached; 0: none")                                       \
@@ -106,11 +107,21 @@
   R(kAckSnapshot, "cluster_state.proto", "SyncResponse.ack", "Sent at least for each snapshot")    \
   R(kAckBehind, "cluster_state.proto", "SyncResponse.ack", "at least once a second while behind")  \
   R(kAckApplied, "cluster_state.proto", "Ack", "A version is applied")                             \
+  R(kPodOverrides, "cluster_state.proto", "PodUpsert.pod",                                         \
+    "it is on that node from now on, whatever place the shim assumed for it before")               \
+  R(kPodAssumed, "cluster_state.proto", "PodUpsert.pod",                                           \
+    "a place that the shim assumed stays until the shim sends another")                            \
+  R(kPodUnknownNode, "cluster_state.proto", "PodUpsert.pod",                                       \
+    "the pod is known and has no place until such a node comes")                                   \
+  R(kNoSnapshot, "call.proto", "CallError.Reason.SESSION_UNKNOWN",                                 \
+    "Without a complete snapshot a session is known")                                              \
+  R(kStaleMargin, "call.proto", "CallHeader.exact_version",                                        \
+    "with as much of the call's time left as the answer needs to arrive: a fifth, at most 20 ms")  \
   R(kOneCache, "call.proto", "CallHeader.session_id", "A host keeps one cache per session")        \
-  R(kWakeKnown, "queueing_hint.proto", "Wake.uid", "REQUIRED. A waiting pod")                      \
-  R(kWakePlugin, "queueing_hint.proto", "Wake.plugin", "it must have rejected the pod")            \
-  R(kWakeEvent, "queueing_hint.proto", "Wake.event", "REQUIRED unless `number` is 0")              \
-  R(kWakesLimit, "queueing_hint.proto", "Wakes.wakes", "REQUIRED. At most 4096")                   \
+  R(kWakeKnown, "queueing_hint.proto", "QueueHint.uid", "REQUIRED. A waiting pod")                 \
+  R(kWakePlugin, "queueing_hint.proto", "QueueHint.plugin", "it must have rejected the pod")       \
+  R(kWakeEvent, "queueing_hint.proto", "QueueHint.event", "REQUIRED unless `number` is 0")         \
+  R(kWakesLimit, "queueing_hint.proto", "QueueHints.hints", "REQUIRED. At most 4096")              \
   R(kSortKeys, "queue_sort.proto", "SortKeysResponse.keys",                                        \
     "One for each requested pod, in that order; at most 64 bytes each")                            \
   R(kSortKeysHold, "queue_sort.proto", "QueueSortService.SortKeys",                                \
@@ -139,12 +150,12 @@
     "The search ends at one more feasible node than that, which is not counted")                   \
   R(kFilterFirst, "filter.proto", "FilterRequest.first_feasible_only",                             \
     "One feasible node is enough")                                                                 \
-  R(kHypotheses, "filter.proto", "FilterRequest.hypotheses",                                       \
+  R(kHypotheses, "filter.proto", "FilterRequest.simulated_nodes",                                  \
     "evaluate each of these, in order, as a node of a list")                                       \
-  R(kHypothesesLimit, "filter.proto", "FilterRequest.hypotheses", "At most 65,536")                \
-  R(kHypothesisContinues, "filter.proto", "Hypothesis.continues",                                  \
-    "Begin where the previous hypothesis in the list ended, which has the same node")              \
-  R(kHypothesisRemoved, "filter.proto", "Hypothesis.removed_pod_uids",                             \
+  R(kHypothesesLimit, "filter.proto", "FilterRequest.simulated_nodes", "At most 65,536")           \
+  R(kHypothesisContinues, "filter.proto", "SimulatedNode.continues",                               \
+    "Begin where the previous simulated node in the list ended, which has the same node")          \
+  R(kHypothesisRemoved, "filter.proto", "SimulatedNode.removed_pod_uids",                          \
     "Pods that leave the node. They are on it")                                                    \
   R(kProcessed, "filter.proto", "FilterResponse.processed",                                        \
     "Nodes examined before the search ended: feasible plus rejected")                              \

@@ -10,7 +10,8 @@
 
 namespace outboard::conformance {
 
-// A sentence of a comment in proto/outboard/v1alpha1. A test holds that it stands there.
+// A sentence of a comment in proto/outboard/v1beta1, or in handshake.proto. A test holds that it
+// stands there.
 struct Rule {
   const char* file;
   const char* field;  // message and field, or service and RPC

@@ -26,7 +26,8 @@ const std::vector<Rule>& AllRules() {
 
 // All comments of a file as one line.
 std::string CommentsOf(const std::string& file) {
-  std::ifstream in(absl::StrCat("proto/outboard/v1alpha1/", file));
+  const std::string folder = file == "handshake.proto" ? "handshake/v1/" : "v1beta1/";
+  std::ifstream in(absl::StrCat("proto/outboard/", folder, file));
   std::stringstream text;
   text << in.rdbuf();
   EXPECT_TRUE(in) << file;

@@ -6,7 +6,7 @@
 namespace outboard::conformance {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 // Runs `check(pod, attempt, round)` for each scored pending pod.
 template <typename Check>
@@ -53,7 +53,7 @@ absl::Status SomeNodes(const Kit& kit) {
                            const std::vector<uint32_t> some(round.feasible.rbegin(),
                                                             round.feasible.rbegin() + count);
                            PreScoreResponse before = round.pre_score;
-                           if (kit.Has(PRE_SCORE)) {
+                           if (kit.Has(EXTENSION_POINT_PRE_SCORE)) {
                              const auto pre_score = session.PreScore(attempt, some);
                              CONFORMANCE_TRY(ExpectOk(pre_score));
                              before = pre_score.message;
@@ -71,12 +71,13 @@ absl::Status Errors(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
   CONFORMANCE_TRY(
-      ExpectError(session.Score(1, {0, 9}), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
-  CONFORMANCE_TRY(ExpectError(session.Score(1, {0, 0}), {CallError::INVALID}, kNodeSetDistinct));
-  if (!kit.Has(PRE_SCORE)) return absl::OkStatus();
+      ExpectError(session.Score(1, {0, 9}), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   CONFORMANCE_TRY(
-      ExpectError(session.PreScore(1, {9}), {CallError::OBJECT_UNKNOWN}, kObjectUnknown));
-  return ExpectError(session.PreScore(1, {3, 3}), {CallError::INVALID}, kNodeSetDistinct);
+      ExpectError(session.Score(1, {0, 0}), {CallError::REASON_INVALID}, kNodeSetDistinct));
+  if (!kit.Has(EXTENSION_POINT_PRE_SCORE)) return absl::OkStatus();
+  CONFORMANCE_TRY(
+      ExpectError(session.PreScore(1, {9}), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
+  return ExpectError(session.PreScore(1, {3, 3}), {CallError::REASON_INVALID}, kNodeSetDistinct);
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 namespace {
 
@@ -91,15 +92,22 @@ absl::Status Session::Open(TestCluster cluster, int64_t version) {
 CallHeader Session::Header(uint64_t attempt) const {
   CallHeader header;
   header.set_session_id(id_);
-  header.set_host_instance(kit_.info().host_instance());
+  header.set_instance(kit_.identity().instance());
   header.set_attempt_id(attempt);
-  header.set_snapshot_version(version_);
+  header.set_exact_version(version_);
   header.set_profile(kProfile);
+  return header;
+}
+
+CallHeader Session::HeaderFrom(uint64_t attempt) const {
+  CallHeader header = Header(attempt);
+  header.set_min_version(version_);
   return header;
 }
 
 void Session::SendDelta(std::vector<Change> changes, const std::vector<uint32_t>& order) {
   SyncRequest request;
+  request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(version_ + 1);
   request.mutable_changes()->Add(changes.begin(), changes.end());
   if (!order.empty()) *request.mutable_node_order() = OrderOf(order);
@@ -109,7 +117,7 @@ void Session::SendDelta(std::vector<Change> changes, const std::vector<uint32_t>
 Answer<PreFilterResponse> Session::PreFilter(uint64_t attempt, const std::string& uid) const {
   pods_[attempt] = uid;
   // Such a host gets calls only for its plugins' points.
-  if (is_inline() && !kit_.Has(PRE_FILTER)) return {};
+  if (is_inline() && !kit_.Has(EXTENSION_POINT_PRE_FILTER)) return {};
   PreFilterRequest request;
   *request.mutable_header() = Header(attempt);
   request.set_pod_uid(uid);
@@ -119,7 +127,7 @@ Answer<PreFilterResponse> Session::PreFilter(uint64_t attempt, const std::string
 
 Answer<FilterResponse> Session::Filter(uint64_t attempt, FilterRequest request) const {
   *request.mutable_header() = Header(attempt);
-  if (is_inline() && request.hypotheses().empty()) {
+  if (is_inline() && request.simulated_nodes().empty()) {
     const std::vector<uint32_t> all = FirstSlots(static_cast<int>(cluster_.nodes.size()));
     if (!request.has_nodes()) request.mutable_nodes()->mutable_slots()->Add(all.begin(), all.end());
     request.set_percentage_of_nodes_to_score(100);
@@ -157,16 +165,16 @@ absl::Status Session::AwaitReady() const {
   // The host does not push its readiness; a shim polls too.
   while (
       answer.status.ok() && absl::Now() < give_up &&
-      (answer.message.state() != ProbeResponse::READY ||
+      (answer.message.state() != ProbeResponse::STATE_READY ||
        (answer.message.snapshot_version() != 0 && answer.message.snapshot_version() < version_))) {
     absl::SleepFor(kProbeInterval);
     answer = Probe();
   }
   CONFORMANCE_TRY(ExpectOk(answer));
-  if (answer.message.state() == ProbeResponse::READY) return absl::OkStatus();
-  return Late(Wrong(kProbeReady, absl::StrCat("5 s after a complete snapshot Probe returns ",
-                                              ProbeResponse::State_Name(answer.message.state()),
-                                              ": ", answer.message.reason())));
+  if (answer.message.state() == ProbeResponse::STATE_READY) return absl::OkStatus();
+  return Late(Wrong(
+      kProbeReady, absl::StrCat("5 s after a complete snapshot Probe returns ",
+                                ShortName(answer.message.state()), ": ", answer.message.reason())));
 }
 
 }  // namespace outboard::conformance

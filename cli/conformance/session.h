@@ -45,15 +45,18 @@ class Session {
   // The last version sent.
   int64_t version() const { return version_; }
 
-  v1alpha1::ConfigureRequest Configuration() const;
-  v1alpha1::CallHeader Header(uint64_t attempt) const;
+  v1beta1::ConfigureRequest Configuration() const;
+  // For calls at exactly the session's version.
+  v1beta1::CallHeader Header(uint64_t attempt) const;
+  // For calls at this version or a later one.
+  v1beta1::CallHeader HeaderFrom(uint64_t attempt) const;
   // Waits until the host has applied the last message. Needed if a new stream begins with a lower
   // version than the last one of the old stream: until the host has the snapshot, a call at its
   // version is rightly STALE.
   absl::Status AwaitTaken() const;
   // Sends changes as the next version. `order`: the occupied slots after them; empty: unchanged.
-  void SendDelta(std::vector<v1alpha1::Change> changes, const std::vector<uint32_t>& order = {});
-  void Send(v1alpha1::SyncRequest request);
+  void SendDelta(std::vector<v1beta1::Change> changes, const std::vector<uint32_t>& order = {});
+  void Send(v1beta1::SyncRequest request);
 
   // Adds pods and nodes for a host without a cache.
   template <typename Request>
@@ -63,13 +66,13 @@ class Session {
       if (is_inline()) AddInline(cluster_, pods_[request->header().attempt_id()], request);
     }
   }
-  void Complete(v1alpha1::PreEnqueueRequest* request) const {
+  void Complete(v1beta1::PreEnqueueRequest* request) const {
     if (is_inline()) AddInline(cluster_, request);
   }
-  void Complete(v1alpha1::SortKeysRequest* request) const {
+  void Complete(v1beta1::SortKeysRequest* request) const {
     if (is_inline()) AddInline(cluster_, request);
   }
-  bool is_inline() const { return kit_.Can(v1alpha1::INLINE_NODES); }
+  bool is_inline() const { return kit_.Can(v1beta1::CAPABILITY_INLINE_NODES); }
 
   template <typename Request>
   auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {
@@ -85,19 +88,19 @@ class Session {
     return answer;
   }
   // Calls at the session's version, with the header of an attempt.
-  Answer<v1alpha1::PreFilterResponse> PreFilter(uint64_t attempt, const std::string& uid) const;
-  Answer<v1alpha1::FilterResponse> Filter(uint64_t attempt,
-                                          v1alpha1::FilterRequest request = {}) const;
-  Answer<v1alpha1::PreScoreResponse> PreScore(uint64_t attempt,
-                                              const std::vector<uint32_t>& slots) const;
-  Answer<v1alpha1::ScoreResponse> Score(uint64_t attempt, const std::vector<uint32_t>& slots) const;
-  Answer<v1alpha1::ProbeResponse> Probe() const;
+  Answer<v1beta1::PreFilterResponse> PreFilter(uint64_t attempt, const std::string& uid) const;
+  Answer<v1beta1::FilterResponse> Filter(uint64_t attempt,
+                                         v1beta1::FilterRequest request = {}) const;
+  Answer<v1beta1::PreScoreResponse> PreScore(uint64_t attempt,
+                                             const std::vector<uint32_t>& slots) const;
+  Answer<v1beta1::ScoreResponse> Score(uint64_t attempt, const std::vector<uint32_t>& slots) const;
+  Answer<v1beta1::ProbeResponse> Probe() const;
   // Waits until Probe returns READY at the session's version.
   absl::Status AwaitReady() const;
 
  private:
   // The labels of --node-label.
-  void AddLabels(v1alpha1::Node* node) const;
+  void AddLabels(v1beta1::Node* node) const;
 
   const Kit& kit_;
   const std::string id_;

@@ -6,7 +6,7 @@
 
 namespace outboard::conformance {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 namespace {
 
@@ -29,13 +29,13 @@ void AddPendingPods(TestCluster* cluster) {
   (*AddPending("selective", cluster)->mutable_node_selector())["topology.kubernetes.io/zone"] =
       "zone-1";
   Toleration* toleration = AddPending("tolerant", cluster)->add_tolerations();
-  toleration->set_operator_(Toleration::EXISTS);
+  toleration->set_operator_(Toleration::OPERATOR_EXISTS);
 
   Pod* pod = AddPending("spread", cluster);
   TopologySpreadConstraint* constraint = pod->add_topology_spread_constraints();
   constraint->set_max_skew(1);
   constraint->set_topology_key("topology.kubernetes.io/zone");
-  constraint->set_when_unsatisfiable(TopologySpreadConstraint::DO_NOT_SCHEDULE);
+  constraint->set_when_unsatisfiable(TopologySpreadConstraint::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   (*constraint->mutable_label_selector()->mutable_match_labels())["app"] = "running";
 
   pod = AddPending("apart", cluster);
@@ -76,7 +76,7 @@ Node MakeNode(int number) {
     Taint* taint = node.add_taints();
     taint->set_key("dedicated");
     taint->set_value("batch");
-    taint->set_effect(number % 2 == 0 ? NO_SCHEDULE : PREFER_NO_SCHEDULE);
+    taint->set_effect(number % 2 == 0 ? TAINT_EFFECT_NO_SCHEDULE : TAINT_EFFECT_PREFER_NO_SCHEDULE);
   }
   node.set_unschedulable(number % 11 == 10);
   ContainerImage* image = node.add_images();
@@ -122,11 +122,11 @@ TestCluster MakeCluster(int nodes) {
 
 std::vector<SyncRequest> MakeSnapshot(const TestCluster& cluster, int64_t version) {
   std::vector<SyncRequest> chunks(1);
-  chunks[0].set_phase(SyncRequest::SNAPSHOT_BEGIN);
+  chunks[0].set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
   size_t bytes = 0;
   const auto add = [&](Change change) {
     if (bytes > kChunkBytes) {
-      chunks.emplace_back().set_phase(SyncRequest::SNAPSHOT_MORE);
+      chunks.emplace_back().set_phase(SyncRequest::PHASE_SNAPSHOT_MORE);
       bytes = 0;
     }
     bytes += change.ByteSizeLong();
@@ -141,7 +141,7 @@ std::vector<SyncRequest> MakeSnapshot(const TestCluster& cluster, int64_t versio
   for (const Pod& pod : cluster.running) add(UpsertPod(pod));
   for (const Pod& pod : cluster.pending) add(UpsertPod(pod));
   SyncRequest& end = chunks.emplace_back();
-  end.set_phase(SyncRequest::SNAPSHOT_END);
+  end.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
   *end.mutable_node_order() = OrderOf(FirstSlots(static_cast<int>(cluster.nodes.size())));
   for (SyncRequest& chunk : chunks) chunk.set_version(version);
   return chunks;

@@ -99,8 +99,8 @@ std::string Claim(const std::string& spec, const std::string& status = "") {
 // "VOLUME CLASS" of the claim, or its phase, if it is not bound.
 std::string BoundTo(const std::string& text) {
   const Manifests manifests = ReadCluster(text);
-  const v1alpha1::PersistentVolumeClaim* claim = nullptr;
-  const v1alpha1::PersistentVolume* volume = nullptr;
+  const v1beta1::PersistentVolumeClaim* claim = nullptr;
+  const v1beta1::PersistentVolume* volume = nullptr;
   for (const kube::ClusterObjectPtr& object : manifests.objects) {
     if (object->object.has_persistent_volume_claim())
       claim = &object->object.persistent_volume_claim();

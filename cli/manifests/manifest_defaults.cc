@@ -20,7 +20,7 @@ using kube::ObjectKind;
 
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 using StringMap = google::protobuf::Map<std::string, std::string>;
 using Amount = std::optional<int64_t>;
 
@@ -58,8 +58,8 @@ void MergeTerms(const StringMap& labels, WireAffinity* affinity) {
 Amount Find(const api::ResourceList& list, const std::string& name) {
   if (name == "cpu") return list.has_cpu_millis() ? Amount(list.cpu_millis()) : std::nullopt;
   if (name == "memory") return list.has_memory_bytes() ? Amount(list.memory_bytes()) : std::nullopt;
-  auto found = list.extended().find(name);
-  return found == list.extended().end() ? std::nullopt : Amount(found->second);
+  auto found = list.scalar().find(name);
+  return found == list.scalar().end() ? std::nullopt : Amount(found->second);
 }
 
 void Set(const std::string& name, int64_t amount, api::ResourceList* list) {
@@ -68,7 +68,7 @@ void Set(const std::string& name, int64_t amount, api::ResourceList* list) {
   } else if (name == "memory") {
     list->set_memory_bytes(amount);
   } else {
-    (*list->mutable_extended())[name] = amount;
+    (*list->mutable_scalar())[name] = amount;
   }
 }
 
@@ -108,7 +108,7 @@ Amount OfContainers(const api::Pod& pod, const std::string& name, bool limits) {
 }
 
 void CollectHugePages(const api::ResourceList& list, std::set<std::string>* names) {
-  for (const auto& [name, amount] : list.extended()) {
+  for (const auto& [name, amount] : list.scalar()) {
     if (absl::StartsWith(name, kHugePages)) names->insert(name);
   }
 }

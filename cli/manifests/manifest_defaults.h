@@ -6,7 +6,7 @@
 #ifndef OUTBOARD_CLI_MANIFESTS_MANIFEST_DEFAULTS_H_
 #define OUTBOARD_CLI_MANIFESTS_MANIFEST_DEFAULTS_H_
 
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/object_kinds.h"
 #include "shim/kube/wire/scheduling_v1.pb.h"
@@ -23,7 +23,7 @@ void ApplyObjectDefaults(const kube::ObjectKind& kind, google::protobuf::Message
 
 // Pod-level requests from pod-level limits and the containers' requests. Call after conversion. No
 // effect on pods without pod-level resources.
-void ApplyPodLevelDefaults(v1alpha1::Pod* pod);
+void ApplyPodLevelDefaults(v1beta1::Pod* pod);
 
 }  // namespace outboard::manifests
 

@@ -70,9 +70,9 @@ spec:
   EXPECT_EQ(pod.pod.creation_unix_seconds(), 0);
   EXPECT_EQ(pod.pod.containers(0).requests().cpu_millis(), 2000);
   EXPECT_EQ(pod.pod.containers(0).ports(0).host_port(), 80);
-  EXPECT_EQ(pod.pod.containers(0).ports(0).protocol(), v1alpha1::TCP);
+  EXPECT_EQ(pod.pod.containers(0).ports(0).protocol(), v1beta1::PROTOCOL_TCP);
   EXPECT_EQ(pod.pod.volumes(0).source(), "emptyDir");
-  EXPECT_EQ(pod.pod.tolerations(0).operator_(), v1alpha1::Toleration::EQUAL);
+  EXPECT_EQ(pod.pod.tolerations(0).operator_(), v1beta1::Toleration::OPERATOR_EQUAL);
   EXPECT_EQ(Read(PodSpec("  nodeName: n1\n")).pods[0]->phase, "Running");
 }
 
@@ -98,7 +98,7 @@ metadata: {name: shop}
   ASSERT_THAT(manifests.nodes, SizeIs(2));
   EXPECT_EQ(manifests.nodes[0]->uid(), "node-n1");
   EXPECT_EQ(manifests.nodes[0]->node.allocatable().pods(), 110);
-  EXPECT_EQ(manifests.nodes[0]->node.allocatable().extended().at("example.com/dongle"), 2);
+  EXPECT_EQ(manifests.nodes[0]->node.allocatable().scalar().at("example.com/dongle"), 2);
   EXPECT_EQ(manifests.nodes[1]->uid(), "given");
   EXPECT_EQ(manifests.nodes[1]->node.allocatable().cpu_millis(), 3500);
   ASSERT_THAT(manifests.namespaces, SizeIs(1));
@@ -164,13 +164,13 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
             "service { namespace: \"default\" name: \"s\" selector { key: \"a\" value: \"b\" } }");
   EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
                        "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
-            "workload { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
             "name: \"r\" uid: \"replicationcontroller-default-r\" "
             "selector { match_labels { key: \"a\" value: \"b\" } } }");
   EXPECT_EQ(
       ObjectText("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: t, namespace: "
                  "n}\nspec: {selector: {matchLabels: {a: b}}}\n"),
-      "workload { api_version: \"apps/v1\" kind: \"StatefulSet\" namespace: \"n\" name: "
+      "pod_controller { api_version: \"apps/v1\" kind: \"StatefulSet\" namespace: \"n\" name: "
       "\"t\" uid: \"statefulset-n-t\" selector { match_labels { key: \"a\" value: \"b\" } } }");
   EXPECT_EQ(
       ObjectText("apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: v, namespace: x}\n"
@@ -191,7 +191,7 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
 TEST(Manifests, WhatIsWrittenGoesBeforeWhatIsFilledIn) {
   EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
                        "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
-            "workload { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
             "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
   EXPECT_EQ(ObjectText("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\n"
                        "provisioner: d.io\nvolumeBindingMode: WaitForFirstConsumer\n"),
@@ -480,11 +480,11 @@ spec:
     resources: {requests: {cpu: 1500m}}
 )");
   ASSERT_THAT(manifests.pods, SizeIs(1));
-  const v1alpha1::Pod& pod = manifests.pods[0]->pod;
+  const v1beta1::Pod& pod = manifests.pods[0]->pod;
   EXPECT_EQ(pod.pod_requests().cpu_millis(), 1750);
   EXPECT_EQ(pod.pod_requests().memory_bytes(), int64_t{1} << 30);
-  EXPECT_EQ(pod.pod_requests().extended().at("hugepages-2Mi"), 6 << 20);
-  EXPECT_EQ(pod.pod_limits().extended().at("hugepages-2Mi"), 6 << 20);
+  EXPECT_EQ(pod.pod_requests().scalar().at("hugepages-2Mi"), 6 << 20);
+  EXPECT_EQ(pod.pod_limits().scalar().at("hugepages-2Mi"), 6 << 20);
   const Manifests plain = Read(PodSpec("  resources: {requests: {cpu: 1}}\n"));
   EXPECT_EQ(plain.pods[0]->pod.pod_requests().cpu_millis(), 1000);
   EXPECT_FALSE(plain.pods[0]->pod.pod_requests().has_memory_bytes());
@@ -513,9 +513,10 @@ spec:
                              .label_selector();
   ASSERT_EQ(selector.match_expressions_size(), 2);
   EXPECT_EQ(selector.match_expressions(0).key(), "rev");
-  EXPECT_EQ(selector.match_expressions(0).operator_(), v1alpha1::SelectorRequirement::IN);
+  EXPECT_EQ(selector.match_expressions(0).operator_(), v1beta1::SelectorRequirement::OPERATOR_IN);
   EXPECT_EQ(selector.match_expressions(1).key(), "tenant");
-  EXPECT_EQ(selector.match_expressions(1).operator_(), v1alpha1::SelectorRequirement::NOT_IN);
+  EXPECT_EQ(selector.match_expressions(1).operator_(),
+            v1beta1::SelectorRequirement::OPERATOR_NOT_IN);
 }
 
 }  // namespace

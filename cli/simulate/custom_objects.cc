@@ -15,14 +15,14 @@ namespace {
 
 using nlohmann::json;
 
-std::string KeyOf(const v1alpha1::ClusterObject& object) {
+std::string KeyOf(const v1beta1::ClusterObject& object) {
   return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
 }
 
 template <typename Write>
 std::string KeyOf(const Write& write) {
-  v1alpha1::ClusterObject named;
-  v1alpha1::CustomObject& custom = *named.mutable_custom_object();
+  v1beta1::ClusterObject named;
+  v1beta1::GenericObject& custom = *named.mutable_generic_object();
   custom.set_resource(write.resource());
   custom.set_namespace_(write.namespace_());
   custom.set_name(write.name());
@@ -66,11 +66,11 @@ absl::StatusOr<kube::ClusterObjectPtr> CustomObjectOf(const std::string& resourc
 
 CustomObjects::CustomObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
   for (const kube::ClusterObjectPtr& object : objects) {
-    if (object->object.has_custom_object()) objects_[KeyOf(object->object)] = object;
+    if (object->object.has_generic_object()) objects_[KeyOf(object->object)] = object;
   }
 }
 
-absl::Status CustomObjects::Delete(const v1alpha1::DeleteObject& del, Outcome* outcome) {
+absl::Status CustomObjects::Delete(const v1beta1::DeleteObject& del, Outcome* outcome) {
   const auto found = objects_.find(KeyOf(del));
   if (found == objects_.end()) return absl::NotFoundError(absl::StrCat(del.name(), " not found"));
   if (found->second->uid() != del.uid() ||
@@ -82,7 +82,7 @@ absl::Status CustomObjects::Delete(const v1alpha1::DeleteObject& del, Outcome* o
   return absl::OkStatus();
 }
 
-absl::Status CustomObjects::Patch(const v1alpha1::PatchObject& patch, Outcome* outcome) {
+absl::Status CustomObjects::Patch(const v1beta1::PatchObject& patch, Outcome* outcome) {
   const auto found = objects_.find(KeyOf(patch));
   if (found == objects_.end()) return absl::NotFoundError(absl::StrCat(patch.name(), " not found"));
   kube::ClusterObjectPtr& stored = found->second;
@@ -93,7 +93,7 @@ absl::Status CustomObjects::Patch(const v1alpha1::PatchObject& patch, Outcome* o
   absl::StatusOr<std::string> body = kube::BodyOf(patch);
   if (!body.ok()) return body.status();
   json change = json::parse(*body);
-  json whole = json::parse(stored->object.custom_object().json());
+  json whole = json::parse(stored->object.generic_object().json());
   if (patch.status()) {
     change = {{"status", change.value("status", json::object())}};
   } else {
@@ -110,7 +110,7 @@ absl::Status CustomObjects::Patch(const v1alpha1::PatchObject& patch, Outcome* o
   return Store(patch, std::move(whole), &stored, outcome);
 }
 
-absl::Status CustomObjects::Put(const v1alpha1::PutObject& put, Outcome* outcome) {
+absl::Status CustomObjects::Put(const v1beta1::PutObject& put, Outcome* outcome) {
   absl::StatusOr<std::string> body = kube::BodyOf(put);
   if (!body.ok()) return body.status();
   json whole = json::parse(*body);
@@ -130,14 +130,14 @@ absl::Status CustomObjects::Put(const v1alpha1::PutObject& put, Outcome* outcome
   if (stored->uid() != put.uid() || stored->resource_version != put.resource_version())
     return Conflict(put.name());
   if (put.status()) {
-    json before = json::parse(stored->object.custom_object().json());
+    json before = json::parse(stored->object.generic_object().json());
     before["status"] = whole.value("status", json::object());
     whole = std::move(before);
   }
   return Store(put, std::move(whole), &stored, outcome);
 }
 
-absl::StatusOr<CustomObjects::Outcome> CustomObjects::Write(const v1alpha1::Effect& effect) {
+absl::StatusOr<CustomObjects::Outcome> CustomObjects::Write(const v1beta1::Effect& effect) {
   Outcome outcome;
   outcome.version = absl::StrCat("written-", ++version_);
   const absl::Status status = effect.has_delete_object()  ? Delete(effect.delete_object(), &outcome)

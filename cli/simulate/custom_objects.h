@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/manifests/object_reader.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::simulate {
@@ -36,12 +36,12 @@ class CustomObjects {
     std::string version;
     std::string uid;
   };
-  absl::StatusOr<Outcome> Write(const v1alpha1::Effect& effect);
+  absl::StatusOr<Outcome> Write(const v1beta1::Effect& effect);
 
  private:
-  absl::Status Patch(const v1alpha1::PatchObject& patch, Outcome* outcome);
-  absl::Status Put(const v1alpha1::PutObject& put, Outcome* outcome);
-  absl::Status Delete(const v1alpha1::DeleteObject& del, Outcome* outcome);
+  absl::Status Patch(const v1beta1::PatchObject& patch, Outcome* outcome);
+  absl::Status Put(const v1beta1::PutObject& put, Outcome* outcome);
+  absl::Status Delete(const v1beta1::DeleteObject& del, Outcome* outcome);
 
   std::map<std::string, kube::ClusterObjectPtr> objects_;  // by resource and name
   int64_t version_ = 0;

@@ -42,7 +42,7 @@ AttemptReport ReportOf(const kube::PodObject& pod, const std::string& result,
 
 void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                            const framework::AlgorithmResult& result,
-                           const v1alpha1::CycleResponse& response, absl::Duration elapsed) {
+                           const v1beta1::CycleResponse& response, absl::Duration elapsed) {
   if (!every_attempt_ && attempts_.contains(pod.uid())) return;
   AttemptReport report;
   // Omits nodes after PreFilter that were not examined: a plugin failed there.
@@ -75,7 +75,7 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::Algorith
   }
   if (result.is_group) {
     const Group group = {response.group().name(), result.others.size() + 1};
-    for (const v1alpha1::PlannedPlacement& other : result.others) groups_[other.pod_uid()] = group;
+    for (const v1beta1::PlannedPlacement& other : result.others) groups_[other.pod_uid()] = group;
     groups_[pod.uid()] = group;
   }
   if (result.placed_together) {
@@ -137,7 +137,7 @@ void Reporter::OnWrite(const scheduler::EffectOrder& order) {
   if (order.pod == nullptr) return;
   const auto open = open_.find(order.pod->uid());
   if (open == open_.end()) return;
-  const v1alpha1::Effect& effect = order.effect;
+  const v1beta1::Effect& effect = order.effect;
   const auto add = [&](const char* what, nlohmann::ordered_json write) {
     open->second.report.effects.push_back(diagnostics::Dump({{what, std::move(write)}}));
   };

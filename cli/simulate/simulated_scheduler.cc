@@ -34,11 +34,11 @@ queue::QueueOptions QueueOptionsOf(const config::Config& config) {
 constexpr int kPluginsShown = 5;
 
 // `unix:a.sock (Spread, Costs)`
-std::string WhatServes(const std::string& address, const v1alpha1::GetHostInfoResponse& info) {
+std::string WhatServes(const std::string& address, const v1beta1::GetHostInfoResponse& info) {
   if (info.plugins_size() > kPluginsShown)
     return absl::StrCat(address, " (", info.plugins_size(), " plugins)");
   std::vector<absl::string_view> names;
-  for (const v1alpha1::PluginInfo& plugin : info.plugins()) names.push_back(plugin.name());
+  for (const v1beta1::PluginInfo& plugin : info.plugins()) names.push_back(plugin.name());
   return absl::StrCat(address, " (", names.empty() ? "no plugins" : absl::StrJoin(names, ", "),
                       ")");
 }
@@ -103,26 +103,24 @@ absl::Status SimulatedScheduler::Connect(const std::vector<config::HostSpec>& sp
   const absl::Time give_up = SteadyNow() + kHostStartTimeout;
   std::vector<std::string> asked;
   for (const config::HostSpec& spec : specs) {
-    absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-    std::shared_ptr<grpc::Channel> channel;
+    absl::StatusOr<hosts::HostConnection> host;
     absl::Status refused;  // says more than that the time is over
     do {
       // A child process needs a moment until it listens, and on a busy machine until it answers. A
       // refused connection fails at once.
-      channel = hosts::NewHostChannel(spec.address);
-      info = hosts::Handshake(channel, give_up - SteadyNow());
-      if (absl::IsUnavailable(info.status())) refused = info.status();
-      if (!info.ok()) absl::SleepFor(absl::Milliseconds(5));
-    } while ((absl::IsUnavailable(info.status()) || absl::IsDeadlineExceeded(info.status())) &&
+      host = hosts::Handshake(hosts::NewHostChannel(spec.address), give_up - SteadyNow());
+      if (absl::IsUnavailable(host.status())) refused = host.status();
+      if (!host.ok()) absl::SleepFor(absl::Milliseconds(5));
+    } while ((absl::IsUnavailable(host.status()) || absl::IsDeadlineExceeded(host.status())) &&
              SteadyNow() < give_up);
-    if (!info.ok()) {
-      const absl::Status& why = refused.ok() ? info.status() : refused;
+    if (!host.ok()) {
+      const absl::Status& why = refused.ok() ? host.status() : refused;
       return absl::UnavailableError(
           absl::StrCat("host at ", spec.address, " does not answer: ", why.message()));
     }
-    asked.push_back(WhatServes(spec.address, *info));
-    const absl::Status taken = hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0},
-                                                   std::move(channel), *std::move(info), now);
+    asked.push_back(WhatServes(spec.address, host->info));
+    const absl::Status taken =
+        hosts_->OnHandshake({spec.name, spec.address, std::nullopt, 0}, *std::move(host), now);
     if (taken.ok()) continue;
     if (!absl::StrContains(taken.message(), "no host serves")) return taken;
     const bool lacks_defaults = absl::StrContains(taken.message(), "these default plugins");

@@ -31,7 +31,7 @@ VolumeController::VolumeController(const std::vector<kube::ClusterObjectPtr>& ob
   version_ = kFirstVersion;
   for (const kube::ClusterObjectPtr& given : objects) {
     auto object = std::make_shared<kube::ClusterObject>(*given);
-    v1alpha1::ClusterObject& proto = object->object;
+    v1beta1::ClusterObject& proto = object->object;
     if (object->resource_version.empty()) object->resource_version = NextVersion();
     if (proto.has_persistent_volume()) {
       proto.mutable_persistent_volume()->set_resource_version(object->resource_version);
@@ -48,7 +48,7 @@ VolumeController::VolumeController(const std::vector<kube::ClusterObjectPtr>& ob
 
 std::string VolumeController::NextVersion() { return absl::StrCat(++version_); }
 
-absl::StatusOr<std::string> VolumeController::Write(const v1alpha1::Effect& effect,
+absl::StatusOr<std::string> VolumeController::Write(const v1beta1::Effect& effect,
                                                     std::vector<kube::ClusterObjectPtr>* changed) {
   if (effect.has_bind_volume()) return BindVolume(effect.bind_volume(), changed);
   if (effect.has_select_node()) return SelectNode(effect.select_node(), changed);
@@ -56,14 +56,14 @@ absl::StatusOr<std::string> VolumeController::Write(const v1alpha1::Effect& effe
 }
 
 absl::StatusOr<std::string> VolumeController::BindVolume(
-    const v1alpha1::BindVolume& bind, std::vector<kube::ClusterObjectPtr>* changed) {
+    const v1beta1::BindVolume& bind, std::vector<kube::ClusterObjectPtr>* changed) {
   const auto it = volumes_.find(bind.name());
   if (it == volumes_.end()) return NotFound("persistentvolumes", bind.name());
   if (it->second->resource_version != bind.resource_version()) {
     return Conflict("persistentvolumes", bind.name());
   }
   auto volume = std::make_shared<kube::ClusterObject>(*it->second);
-  v1alpha1::PersistentVolume* proto = volume->object.mutable_persistent_volume();
+  v1beta1::PersistentVolume* proto = volume->object.mutable_persistent_volume();
   *proto->mutable_claim_ref() = bind.claim();
   if (bind.bound_by_controller()) proto->set_bound_by_controller(true);
   proto->set_phase("Bound");
@@ -76,7 +76,7 @@ absl::StatusOr<std::string> VolumeController::BindVolume(
 }
 
 absl::StatusOr<std::string> VolumeController::SelectNode(
-    const v1alpha1::SelectNode& select, std::vector<kube::ClusterObjectPtr>* changed) {
+    const v1beta1::SelectNode& select, std::vector<kube::ClusterObjectPtr>* changed) {
   const std::string key = absl::StrCat(select.namespace_(), "/", select.name());
   const auto it = claims_.find(key);
   if (it == claims_.end()) return NotFound("persistentvolumeclaims", select.name());
@@ -84,7 +84,7 @@ absl::StatusOr<std::string> VolumeController::SelectNode(
     return Conflict("persistentvolumeclaims", select.name());
   }
   auto claim = std::make_shared<kube::ClusterObject>(*it->second);
-  v1alpha1::PersistentVolumeClaim* proto = claim->object.mutable_persistent_volume_claim();
+  v1beta1::PersistentVolumeClaim* proto = claim->object.mutable_persistent_volume_claim();
   proto->set_selected_node(select.node_name());
   claim->resource_version = NextVersion();
   proto->set_resource_version(claim->resource_version);
@@ -94,9 +94,9 @@ absl::StatusOr<std::string> VolumeController::SelectNode(
   return claim->resource_version;
 }
 
-kube::ClusterObjectPtr VolumeController::MakeVolume(const v1alpha1::PersistentVolumeClaim& claim) {
+kube::ClusterObjectPtr VolumeController::MakeVolume(const v1beta1::PersistentVolumeClaim& claim) {
   auto volume = std::make_shared<kube::ClusterObject>();
-  v1alpha1::PersistentVolume* proto = volume->object.mutable_persistent_volume();
+  v1beta1::PersistentVolume* proto = volume->object.mutable_persistent_volume();
   proto->set_name(absl::StrCat("pvc-", claim.uid()));
   proto->set_uid(absl::StrCat("volume-of-", claim.uid()));
   volume->object_uid = proto->uid();
@@ -134,7 +134,7 @@ std::vector<kube::ClusterObjectPtr> VolumeController::Reconcile() {
       volume = changed.back()->object.persistent_volume().name();
     }
     auto claim = std::make_shared<kube::ClusterObject>(*it->second);
-    v1alpha1::PersistentVolumeClaim* proto = claim->object.mutable_persistent_volume_claim();
+    v1beta1::PersistentVolumeClaim* proto = claim->object.mutable_persistent_volume_claim();
     proto->set_volume_name(volume);
     proto->set_bind_completed(true);
     proto->set_phase("Bound");

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::simulate {
@@ -28,18 +28,18 @@ class VolumeController {
   const std::vector<kube::ClusterObjectPtr>& objects() const { return objects_; }
 
   // Returns the version of the written object. Appends to `changed` what informers would report.
-  absl::StatusOr<std::string> Write(const v1alpha1::Effect& effect,
+  absl::StatusOr<std::string> Write(const v1beta1::Effect& effect,
                                     std::vector<kube::ClusterObjectPtr>* changed);
   // The controllers' work after all writes so far.
   std::vector<kube::ClusterObjectPtr> Reconcile();
 
  private:
   using Objects = std::map<std::string, kube::ClusterObjectPtr>;
-  absl::StatusOr<std::string> BindVolume(const v1alpha1::BindVolume& bind,
+  absl::StatusOr<std::string> BindVolume(const v1beta1::BindVolume& bind,
                                          std::vector<kube::ClusterObjectPtr>* changed);
-  absl::StatusOr<std::string> SelectNode(const v1alpha1::SelectNode& select,
+  absl::StatusOr<std::string> SelectNode(const v1beta1::SelectNode& select,
                                          std::vector<kube::ClusterObjectPtr>* changed);
-  kube::ClusterObjectPtr MakeVolume(const v1alpha1::PersistentVolumeClaim& claim);
+  kube::ClusterObjectPtr MakeVolume(const v1beta1::PersistentVolumeClaim& claim);
   std::string NextVersion();
 
   std::vector<kube::ClusterObjectPtr> objects_;

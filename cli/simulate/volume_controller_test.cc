@@ -35,8 +35,8 @@ TEST_F(VolumeControllerTest, BindsAVolumeOnce) {
   EXPECT_FALSE(
       controller_.objects()[1]->object.persistent_volume_claim().resource_version().empty())
       << "effects name the version";
-  v1alpha1::Effect effect;
-  v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
+  v1beta1::Effect effect;
+  v1beta1::BindVolume* bind = effect.mutable_bind_volume();
   bind->set_name("pv");
   bind->set_resource_version("7");
   bind->mutable_claim()->set_namespace_("ns");
@@ -58,8 +58,8 @@ TEST_F(VolumeControllerTest, BindsAVolumeOnce) {
 }
 
 TEST_F(VolumeControllerTest, MakesAVolume) {
-  v1alpha1::Effect effect;
-  v1alpha1::SelectNode* select = effect.mutable_select_node();
+  v1beta1::Effect effect;
+  v1beta1::SelectNode* select = effect.mutable_select_node();
   select->set_namespace_("ns");
   select->set_name("data");
   select->set_node_name("n1");
@@ -72,11 +72,11 @@ TEST_F(VolumeControllerTest, MakesAVolume) {
   EXPECT_EQ(changed_[0]->object.persistent_volume_claim().resource_version(), *version);
   const auto followed = controller_.Reconcile();
   ASSERT_EQ(followed.size(), 2u);
-  const v1alpha1::PersistentVolume& volume = followed[0]->object.persistent_volume();
+  const v1beta1::PersistentVolume& volume = followed[0]->object.persistent_volume();
   EXPECT_EQ(volume.capacity_bytes(), 5);
   EXPECT_EQ(volume.claim_ref().name(), "data");
   EXPECT_EQ(volume.csi().driver(), "csi.example.com");
-  const v1alpha1::PersistentVolumeClaim& claim = followed[1]->object.persistent_volume_claim();
+  const v1beta1::PersistentVolumeClaim& claim = followed[1]->object.persistent_volume_claim();
   EXPECT_EQ(claim.volume_name(), volume.name());
   EXPECT_EQ(claim.selected_node(), "n1");
 }

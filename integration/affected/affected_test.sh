@@ -18,9 +18,9 @@ expect plugins/gpu_packing/gpu_packing.cc "test plugins/gpu_packing/gpu_packing_
 expect shim/queue/scheduling_queue.cc "program bin/outboard-shim" "program bin/outboard-host"
 expect shim/queue/scheduling_queue.cc "test shim/queue/scheduling_queue_test" "test plugins/gpu_packing/gpu_packing_test"
 # A contract file reaches everything through generated code.
-expect proto/outboard/v1alpha1/types.proto "program bin/outboard-shim" "nothing"
-expect proto/outboard/v1alpha1/types.proto "program bin/outboard-host" "nothing"
-expect proto/outboard/v1alpha1/types.proto "test shim/queue/scheduling_queue_test" "nothing"
+expect proto/outboard/v1beta1/types.proto "program bin/outboard-shim" "nothing"
+expect proto/outboard/v1beta1/types.proto "program bin/outboard-host" "nothing"
+expect proto/outboard/v1beta1/types.proto "test shim/queue/scheduling_queue_test" "nothing"
 # A header, and a file that nothing is built from.
 expect shim/queue/scheduling_queue.h "test shim/scheduler/scheduler_test" "program bin/outboard-host"
 expect README.md "" "program .*"

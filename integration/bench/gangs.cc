@@ -70,7 +70,7 @@ kube::NodePtr MakeNode(int index) {
   labels["kubernetes.io/hostname"] = name;
   labels["topology.kubernetes.io/zone"] = absl::StrCat("zone-", index % 3);
   labels["topology.kubernetes.io/rack"] = absl::StrCat("rack-", index / kNodesPerRack);
-  v1alpha1::ResourceList* allocatable = node->node.mutable_allocatable();
+  v1beta1::ResourceList* allocatable = node->node.mutable_allocatable();
   allocatable->set_cpu_millis(4000);
   allocatable->set_memory_bytes(int64_t{32} << 30);
   allocatable->set_ephemeral_storage_bytes(int64_t{100} << 30);
@@ -86,7 +86,7 @@ kube::PodPtr MakePod(const std::string& name, const std::string& group) {
   pod->pod.set_name(name);
   pod->pod.set_scheduler_name("default-scheduler");
   pod->pod.set_pod_group_name(group);
-  v1alpha1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
+  v1beta1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
   requests->set_cpu_millis(100);
   requests->set_memory_bytes(int64_t{500} << 20);
   pod->resource_version = "1";
@@ -95,7 +95,7 @@ kube::PodPtr MakePod(const std::string& name, const std::string& group) {
 
 kube::ClusterObjectPtr MakeGroup(const std::string& name, int size, bool in_rack) {
   auto object = std::make_shared<kube::ClusterObject>();
-  v1alpha1::CustomObject* custom = object->object.mutable_custom_object();
+  v1beta1::GenericObject* custom = object->object.mutable_generic_object();
   custom->set_resource("podgroups.v1alpha2.scheduling.k8s.io");
   custom->set_namespace_("default");
   custom->set_name(name);

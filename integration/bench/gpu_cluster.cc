@@ -43,12 +43,12 @@ std::shared_ptr<kube::PodObject> NewPod(const std::string& name, int cpu_millis,
   pod->pod.set_uid(absl::StrCat("uid-", name));
   pod->pod.set_namespace_("default");
   pod->pod.set_name(name);
-  v1alpha1::Container* container = pod->pod.add_containers();
+  v1beta1::Container* container = pod->pod.add_containers();
   container->set_image("registry.example/team/app:1");
-  v1alpha1::ResourceList* requests = container->mutable_requests();
+  v1beta1::ResourceList* requests = container->mutable_requests();
   requests->set_cpu_millis(cpu_millis);
   requests->set_memory_bytes(int64_t{memory_mib} << 20);
-  if (gpus > 0) (*requests->mutable_extended())["nvidia.com/gpu"] = gpus;
+  if (gpus > 0) (*requests->mutable_scalar())["nvidia.com/gpu"] = gpus;
   pod->resource_version = "1";
   return pod;
 }
@@ -69,7 +69,7 @@ kube::NodePtr GpuClusterNode(int index) {
   labels["topology.kubernetes.io/rack"] = absl::StrCat("rack-", index % 6, "-", index % 96 / 6);
   if (index % 3 == 0) labels["karpenter.sh/capacity-type"] = "spot";
   if (index % 7 == 0) labels["data.outboard/imagenet"] = "true";
-  v1alpha1::ResourceList* allocatable = node->node.mutable_allocatable();
+  v1beta1::ResourceList* allocatable = node->node.mutable_allocatable();
   allocatable->set_ephemeral_storage_bytes(100 * kGi);
   allocatable->set_pods(110);
   if (!HasGpus(index)) {
@@ -97,7 +97,7 @@ kube::NodePtr GpuClusterNode(int index) {
     (*node->node.mutable_annotations())["accelerator.sched.io/gpu-islands"] = model.islands;
   allocatable->set_cpu_millis(model.cpus * 1000);
   allocatable->set_memory_bytes(model.memory_gib * kGi);
-  (*allocatable->mutable_extended())["nvidia.com/gpu"] = model.gpus;
+  (*allocatable->mutable_scalar())["nvidia.com/gpu"] = model.gpus;
   return node;
 }
 

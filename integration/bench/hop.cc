@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cli/simulate/host_process.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "shim/cache/cluster_state.h"
 #include "shim/clock.h"
 #include "shim/config/config.h"
@@ -40,7 +40,7 @@ kube::NodePtr MakeNode(int index) {
   auto& labels = *node->node.mutable_labels();
   labels["kubernetes.io/hostname"] = name;
   labels["topology.kubernetes.io/zone"] = absl::StrCat("zone-", index % 3);
-  v1alpha1::ResourceList* allocatable = node->node.mutable_allocatable();
+  v1beta1::ResourceList* allocatable = node->node.mutable_allocatable();
   allocatable->set_cpu_millis(4000);
   allocatable->set_memory_bytes(int64_t{32} << 30);
   allocatable->set_pods(110);
@@ -54,7 +54,7 @@ kube::PodPtr MakePod() {
   pod->pod.set_namespace_("default");
   pod->pod.set_name("pod");
   pod->pod.set_scheduler_name("default-scheduler");
-  v1alpha1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
+  v1beta1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
   requests->set_cpu_millis(100);
   requests->set_memory_bytes(int64_t{500} << 20);
   pod->resource_version = "1";
@@ -97,27 +97,27 @@ class Bench {
     auto process = simulate::HostProcess::Start("", 0);
     if (!process.ok()) return process.status();
     process_ = *std::move(process);
-    absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+    absl::StatusOr<hosts::HostConnection> host;
     const absl::Time give_up = SteadyNow() + absl::Seconds(10);
     do {
       channel_ = hosts::NewHostChannel(process_->address());
-      info = hosts::Handshake(channel_, absl::Milliseconds(200));
-    } while (!info.ok() && SteadyNow() < give_up);
-    if (!info.ok()) return info.status();
+      host = hosts::Handshake(channel_, absl::Milliseconds(200));
+    } while (!host.ok() && SteadyNow() < give_up);
+    if (!host.ok()) return host.status();
     auto config =
         config::ParseConfig(absl::StrCat("apiVersion: config.outboard.dev/v1alpha1\nkind: "
                                          "ShimConfiguration\nhosts: [{name: bench, address: \"",
                                          process_->address(), "\"}]\n"),
                             "bench");
     if (!config.ok()) return config.status();
-    auto plans = hosts::MakePlans(*config, {"bench"}, {{"bench", *info}});
+    auto plans = hosts::MakePlans(*config, {"bench"}, {{"bench", host->info}});
     if (!plans.ok()) return plans.status();
     profile_ = plans->profiles[0].algorithm;
-    client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, *info);
+    client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", *host);
     // The same host without its fast path, so that the algorithm runs point by point.
-    v1alpha1::GetHostInfoResponse plain = *info;
-    plain.clear_capabilities();
-    plain_client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", channel_, plain);
+    hosts::HostConnection plain = *host;
+    plain.info.clear_capabilities();
+    plain_client_ = std::make_unique<hosts::GrpcHostClient>(&loop_, "bench", plain);
     auto configured = client_->Configure(plans->configure["bench"], SteadyNow() + absl::Seconds(5));
     if (!configured.ok()) return configured.status();
 
@@ -157,11 +157,11 @@ class Bench {
     const uint32_t host_micros = host_micros_;
     auto unary = Measure([this] { return Cycle(plain_client_.get()); });
     if (!unary.ok()) return unary.status();
-    auto stub = v1alpha1::PluginHostService::NewStub(channel_);
+    auto stub = v1beta1::PluginHostService::NewStub(channel_);
     auto empty = Measure([&stub] {
       grpc::ClientContext context;
-      v1alpha1::ProbeResponse response;
-      return stub->Probe(&context, v1alpha1::ProbeRequest(), &response).ok()
+      v1beta1::ProbeResponse response;
+      return stub->Probe(&context, v1beta1::ProbeRequest(), &response).ok()
                  ? absl::OkStatus()
                  : absl::UnavailableError("probe");
     });

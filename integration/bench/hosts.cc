@@ -83,7 +83,7 @@ kube::NodePtr MakeNode(int index) {
   labels["topology.kubernetes.io/zone"] = absl::StrCat("zone-", index % 3);
   labels["node-pool"] = absl::StrCat("pool-", index % 20);
   labels["price"] = absl::StrCat(index % 97);
-  v1alpha1::ResourceList* allocatable = node->node.mutable_allocatable();
+  v1beta1::ResourceList* allocatable = node->node.mutable_allocatable();
   allocatable->set_cpu_millis(4000);
   allocatable->set_memory_bytes(int64_t{32} << 30);
   allocatable->set_ephemeral_storage_bytes(int64_t{100} << 30);
@@ -137,11 +137,11 @@ kube::PodPtr MakePod(int index, int claims) {
   pod->pod.set_namespace_("default");
   pod->pod.set_name(absl::StrCat("pod-", index));
   pod->pod.set_scheduler_name("default-scheduler");
-  v1alpha1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
+  v1beta1::ResourceList* requests = pod->pod.add_containers()->mutable_requests();
   requests->set_cpu_millis(100);
   requests->set_memory_bytes(int64_t{500} << 20);
   for (int i = 0; i < claims; ++i) {
-    v1alpha1::PodResourceClaim* claim = pod->pod.add_claims();
+    v1beta1::PodResourceClaim* claim = pod->pod.add_claims();
     claim->set_name("gpu");
     claim->set_claim_name(absl::StrCat("claim-", index));
   }

@@ -185,30 +185,30 @@ class Replay {
     Must(RegisterBuiltinPlugins(&registry_));
     session_ = std::make_unique<runtime::Session>("s", &registry_);
     Configure(packing_args);
-    v1alpha1::SyncRequest snapshot;
+    v1beta1::SyncRequest snapshot;
     snapshot.set_version(++version_);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (size_t i = 0; i < trace.machines.size(); ++i) AddMachine(i, &snapshot);
     Must(session_->Apply(snapshot, now_));
     snapshot.Clear();
     snapshot.set_version(version_);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     Must(session_->Apply(snapshot, now_));
   }
 
   // Tries to place a pod.
   void Arrive(const Task& task) {
     const std::string uid = absl::StrCat("default/pod-", ++arrived_);
-    v1alpha1::Pod* pod = delta_.add_changes()->mutable_pod_upsert()->mutable_pod();
+    v1beta1::Pod* pod = delta_.add_changes()->mutable_pod_upsert()->mutable_pod();
     Fill(task, uid, pod);
-    const v1alpha1::Pod copy = *pod;
+    const v1beta1::Pod copy = *pod;
     Flush();
-    v1alpha1::CycleRequest request;
+    v1beta1::CycleRequest request;
     request.mutable_header()->set_profile(kProfile);
     request.mutable_header()->set_attempt_id(arrived_);
     request.mutable_pre_filter()->set_pod_uid(uid);
     request.mutable_filter()->set_percentage_of_nodes_to_score(100);
-    v1alpha1::CycleResponse response;
+    v1beta1::CycleResponse response;
     const absl::Time begin = absl::Now();
     const runtime::CallStatus status = session_->Cycle(request, now_, &response);
     (task.gpus > 0 ? micros_ : micros_without_gpus_)
@@ -252,42 +252,42 @@ class Replay {
   }
 
   void Configure(const std::string& packing_args) {
-    v1alpha1::ConfigureRequest request;
+    v1beta1::ConfigureRequest request;
     request.set_session_id("s");
     auto* profile = request.add_profiles();
     profile->set_name(kProfile);
-    const auto enable = [&](v1alpha1::ExtensionPoint point, std::vector<std::string> plugins) {
+    const auto enable = [&](v1beta1::ExtensionPoint point, std::vector<std::string> plugins) {
       auto* config = profile->add_points();
       config->set_extension_point(point);
       for (std::string& plugin : plugins) config->add_plugins(std::move(plugin));
     };
-    enable(v1alpha1::PRE_FILTER, {"NodeAffinity", "NodeResourcesFit", "GPUPacking"});
-    enable(v1alpha1::FILTER, {"NodeAffinity", "NodeResourcesFit", "GPUPacking"});
+    enable(v1beta1::EXTENSION_POINT_PRE_FILTER, {"NodeAffinity", "NodeResourcesFit", "GPUPacking"});
+    enable(v1beta1::EXTENSION_POINT_FILTER, {"NodeAffinity", "NodeResourcesFit", "GPUPacking"});
     if (policy_ == Policy::kPacking) {
-      enable(v1alpha1::PRE_SCORE, {"GPUPacking"});
-      enable(v1alpha1::SCORE, {"GPUPacking"});
+      enable(v1beta1::EXTENSION_POINT_PRE_SCORE, {"GPUPacking"});
+      enable(v1beta1::EXTENSION_POINT_SCORE, {"GPUPacking"});
     }
     auto* args = profile->add_args();
     args->set_plugin("GPUPacking");
     args->set_args_json(packing_args);
-    v1alpha1::ConfigureResponse response;
+    v1beta1::ConfigureResponse response;
     session_->Configure(request, &response);
     if (!response.problems().empty())
       Die(absl::StrCat("the host rejected the profile: ", response.ShortDebugString()));
   }
 
-  void AddMachine(size_t slot, v1alpha1::SyncRequest* snapshot) {
+  void AddMachine(size_t slot, v1beta1::SyncRequest* snapshot) {
     const Machine& machine = trace_.machines[slot];
     auto* upsert = snapshot->add_changes()->mutable_node_upsert();
     upsert->set_slot(static_cast<uint32_t>(slot));
-    v1alpha1::Node* node = upsert->mutable_node();
+    v1beta1::Node* node = upsert->mutable_node();
     node->set_uid(machine.name);
     node->set_name(machine.name);
     (*node->mutable_labels())["nvidia.com/gpu.product"] = machine.model;
     node->mutable_allocatable()->set_cpu_millis(machine.cpu_millis);
     node->mutable_allocatable()->set_memory_bytes(machine.memory_mib * kMib);
     node->mutable_allocatable()->set_pods(1000000);
-    (*node->mutable_allocatable()->mutable_extended())["nvidia.com/gpu"] = machine.gpus;
+    (*node->mutable_allocatable()->mutable_scalar())["nvidia.com/gpu"] = machine.gpus;
     Left left;
     left.cpu_millis = machine.cpu_millis;
     left.memory_mib = machine.memory_mib;
@@ -297,16 +297,16 @@ class Replay {
   }
 
   // Whole GPUs as a resource, fractions as KAI's annotation.
-  void Fill(const Task& task, const std::string& uid, v1alpha1::Pod* pod) const {
+  void Fill(const Task& task, const std::string& uid, v1beta1::Pod* pod) const {
     pod->set_uid(uid);
     pod->set_namespace_("default");
     pod->set_name(uid.substr(uid.find('/') + 1));
     pod->set_creation_unix_seconds(static_cast<int64_t>(arrived_));
-    v1alpha1::ResourceList* requests = pod->add_containers()->mutable_requests();
+    v1beta1::ResourceList* requests = pod->add_containers()->mutable_requests();
     requests->set_cpu_millis(task.cpu_millis);
     requests->set_memory_bytes(task.memory_mib * kMib);
     if (task.gpus > 0 && task.milli == kWhole)
-      (*requests->mutable_extended())["nvidia.com/gpu"] = task.gpus;
+      (*requests->mutable_scalar())["nvidia.com/gpu"] = task.gpus;
     if (task.gpus > 0 && task.milli < kWhole)
       (*pod->mutable_annotations())["gpu-fraction"] = absl::StrFormat("%.3f", task.milli / 1000.0);
     if (task.gpus > 0 && !task.models.empty()) {
@@ -316,20 +316,21 @@ class Replay {
                               ->add_node_selector_terms()
                               ->add_match_expressions();
       requirement->set_key("nvidia.com/gpu.product");
-      requirement->set_operator_(v1alpha1::SelectorRequirement::IN);
+      requirement->set_operator_(v1beta1::SelectorRequirement::OPERATOR_IN);
       for (const absl::string_view model : absl::StrSplit(task.models, '|'))
         requirement->add_values(std::string(model));
     }
   }
 
   void Flush() {
+    delta_.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
     delta_.set_version(++version_);
     Must(session_->Apply(delta_, now_));
     delta_.Clear();
   }
 
   size_t Choose(const Task& task, const std::vector<size_t>& feasible,
-                const v1alpha1::ScoreResponse& response) {
+                const v1beta1::ScoreResponse& response) {
     if (feasible.size() == 1) return feasible[0];
     if (policy_ == Policy::kRandom) return feasible[random_() % feasible.size()];
     size_t best = 0;
@@ -353,7 +354,7 @@ class Replay {
   }
 
   // The benchmark's own accounting, which detects a host that accepts a pod that does not fit.
-  void Place(const Task& task, size_t slot, v1alpha1::Pod pod) {
+  void Place(const Task& task, size_t slot, v1beta1::Pod pod) {
     Left& left = left_[slot];
     left.cpu_millis -= task.cpu_millis;
     left.memory_mib -= task.memory_mib;
@@ -384,7 +385,7 @@ class Replay {
     }
     auto* placement = delta_.add_changes()->mutable_pod_placement();
     placement->set_uid(pod.uid());
-    placement->set_state(v1alpha1::ASSUMED);
+    placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
     placement->set_slot(static_cast<uint32_t>(slot));
   }
   const std::string& NodeName(size_t slot) const { return trace_.machines[slot].name; }
@@ -395,7 +396,7 @@ class Replay {
   sdk::PluginRegistry registry_;
   std::unique_ptr<runtime::Session> session_;
   const absl::Time now_ = absl::UnixEpoch();
-  v1alpha1::SyncRequest delta_;
+  v1beta1::SyncRequest delta_;
   int64_t version_ = 0;
   uint64_t arrived_ = 0;
   int64_t allocated_ = 0;

@@ -25,7 +25,7 @@ class Preference : public outboard::sdk::Plugin, public outboard::sdk::NodeScore
 outboard::sdk::PluginDescriptor Descriptor() {
   outboard::sdk::PluginDescriptor descriptor;
   descriptor.name = "Preference";
-  descriptor.extension_points = {outboard::v1alpha1::SCORE};
+  descriptor.extension_points = {outboard::v1beta1::EXTENSION_POINT_SCORE};
   descriptor.create = [](const outboard::sdk::PluginContext&)
       -> absl::StatusOr<std::unique_ptr<outboard::sdk::Plugin>> {
     return std::make_unique<Preference>();

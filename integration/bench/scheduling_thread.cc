@@ -70,7 +70,7 @@ class BindAtOnce final : public scheduler::ClusterActions {
 class CycleTime final : public scheduler::Observer {
  public:
   void OnAlgorithm(const kube::PodObject&, const framework::AlgorithmProfile&,
-                   const framework::AlgorithmResult&, const v1alpha1::CycleResponse&,
+                   const framework::AlgorithmResult&, const v1beta1::CycleResponse&,
                    absl::Duration took) override {
     micros = absl::ToDoubleMicroseconds(took);
     sum += micros;
@@ -116,16 +116,14 @@ class SchedulingThread::Impl {
 
   absl::Status Start() {
     for (const config::HostSpec& spec : config_->shim.hosts) {
-      auto channel = hosts::NewHostChannel(spec.address);
-      absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
+      absl::StatusOr<hosts::HostConnection> host;
       const absl::Time give_up = SteadyNow() + absl::Seconds(30);
       do {
-        info = hosts::Handshake(channel, absl::Seconds(1));
-        if (!info.ok()) channel = hosts::NewHostChannel(spec.address);
-      } while (!info.ok() && SteadyNow() < give_up);
-      if (!info.ok()) return info.status();
+        host = hosts::Handshake(hosts::NewHostChannel(spec.address), absl::Seconds(1));
+      } while (!host.ok() && SteadyNow() < give_up);
+      if (!host.ok()) return host.status();
       absl::Status taken = hosts_.OnHandshake({spec.name, spec.address, std::nullopt, 0},
-                                              std::move(channel), *std::move(info), SteadyNow());
+                                              *std::move(host), SteadyNow());
       if (!taken.ok()) return taken;
     }
     const absl::Time ready_by = SteadyNow() + absl::Seconds(60);

@@ -153,11 +153,11 @@ class Storm final : private scheduler::Observer {
       const std::string name = absl::StrCat("n", i);
       node->node.set_uid(name);
       node->node.set_name(name);
-      v1alpha1::ResourceList* allocatable = node->node.mutable_allocatable();
+      v1beta1::ResourceList* allocatable = node->node.mutable_allocatable();
       allocatable->set_cpu_millis(kNodeCpus * 1000);
       allocatable->set_memory_bytes(int64_t{512} << 30);
       allocatable->set_pods(110);
-      (*allocatable->mutable_extended())["nvidia.com/gpu"] = node_gpus_;
+      (*allocatable->mutable_scalar())["nvidia.com/gpu"] = node_gpus_;
       node->resource_version = "1";
       scene_.nodes.push_back(node);
       rooms_[name] = {node_gpus_, kNodeCpus};

@@ -59,21 +59,21 @@ StormPod RandomPod(const std::string& name, int64_t node_gpus, absl::Time now, D
 kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::string& node,
                       absl::Time now) {
   auto object = std::make_shared<kube::PodObject>();
-  v1alpha1::Pod& proto = object->pod;
+  v1beta1::Pod& proto = object->pod;
   proto.set_uid(uid);
   proto.set_namespace_("default");
   proto.set_name(pod.name);
   proto.set_scheduler_name("default-scheduler");
   proto.set_priority(pod.priority);
   proto.set_creation_unix_seconds(absl::ToUnixSeconds(now));
-  if (pod.never_preempts) proto.set_preemption_policy(v1alpha1::NEVER);
-  v1alpha1::Container* container = proto.add_containers();
+  if (pod.never_preempts) proto.set_preemption_policy(v1beta1::PREEMPTION_POLICY_NEVER);
+  v1beta1::Container* container = proto.add_containers();
   container->set_name("main");
   container->set_image("example.com/app:1");
-  v1alpha1::ResourceList* requests = container->mutable_requests();
+  v1beta1::ResourceList* requests = container->mutable_requests();
   requests->set_cpu_millis(pod.cpus * 1000);
   requests->set_memory_bytes(int64_t{1} << 30);
-  if (pod.gpus > 0) (*requests->mutable_extended())["nvidia.com/gpu"] = pod.gpus;
+  if (pod.gpus > 0) (*requests->mutable_scalar())["nvidia.com/gpu"] = pod.gpus;
   auto& labels = *proto.mutable_labels();
   auto& annotations = *proto.mutable_annotations();
   if (pod.work != Work::kOther)

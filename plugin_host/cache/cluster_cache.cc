@@ -20,15 +20,15 @@ constexpr Slot kMaxSlot = 1 << 20;
 absl::Status Bad(std::string message) { return absl::FailedPreconditionError(std::move(message)); }
 
 // Host ports of containers and sidecars.
-std::vector<sdk::HostPort> HostPortsOf(const v1alpha1::Pod& pod) {
+std::vector<sdk::HostPort> HostPortsOf(const v1beta1::Pod& pod) {
   std::vector<sdk::HostPort> ports;
-  auto container_ports = [&](const v1alpha1::Container& container) {
+  auto container_ports = [&](const v1beta1::Container& container) {
     for (const auto& port : container.ports()) {
       if (port.host_port() <= 0) continue;
       sdk::HostPort host_port;
       host_port.ip = port.host_ip().empty() ? "0.0.0.0" : port.host_ip();
-      host_port.protocol =
-          port.protocol() == v1alpha1::PROTOCOL_UNSPECIFIED ? v1alpha1::TCP : port.protocol();
+      host_port.protocol = port.protocol() == v1beta1::PROTOCOL_UNSPECIFIED ? v1beta1::PROTOCOL_TCP
+                                                                            : port.protocol();
       host_port.port = port.host_port();
       ports.push_back(std::move(host_port));
     }
@@ -81,20 +81,20 @@ void ClusterCache::Reset() {
   in_snapshot_ = false;
 }
 
-absl::Status ClusterCache::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
+absl::Status ClusterCache::Apply(const v1beta1::SyncRequest& request, absl::Time now) {
   if (request.version() < 1) return Bad("version must be at least 1");
   switch (request.phase()) {
-    case v1alpha1::SyncRequest::SNAPSHOT_BEGIN:
+    case v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN:
       Reset();
       in_snapshot_ = true;
       version_ = request.version();
       break;
-    case v1alpha1::SyncRequest::SNAPSHOT_MORE:
-    case v1alpha1::SyncRequest::SNAPSHOT_END:
+    case v1beta1::SyncRequest::PHASE_SNAPSHOT_MORE:
+    case v1beta1::SyncRequest::PHASE_SNAPSHOT_END:
       if (!in_snapshot_) return Bad("a chunk of a snapshot without SNAPSHOT_BEGIN");
       if (request.version() != version_) return Bad("chunks of a snapshot differ in version");
       break;
-    case v1alpha1::SyncRequest::DELTA:
+    case v1beta1::SyncRequest::PHASE_DELTA:
       if (!complete_) return Bad("a change before a complete snapshot");
       if (request.version() < version_) {
         return Bad(absl::StrCat("version decreases from ", version_, " to ", request.version()));
@@ -103,7 +103,7 @@ absl::Status ClusterCache::Apply(const v1alpha1::SyncRequest& request, absl::Tim
     default:
       return Bad("unknown phase");
   }
-  for (const v1alpha1::Change& change : request.changes()) {
+  for (const v1beta1::Change& change : request.changes()) {
     if (absl::Status status = ApplyChange(change, now); !status.ok()) {
       complete_ = in_snapshot_ = false;
       return status;
@@ -117,56 +117,56 @@ absl::Status ClusterCache::Apply(const v1alpha1::SyncRequest& request, absl::Tim
   }
   version_ = request.version();
   ++nodes_.version;
-  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {
+  if (request.phase() == v1beta1::SyncRequest::PHASE_SNAPSHOT_END) {
     in_snapshot_ = false;
     complete_ = true;
   }
   return absl::OkStatus();
 }
 
-absl::Status ClusterCache::ApplyChange(const v1alpha1::Change& change, absl::Time now) {
+absl::Status ClusterCache::ApplyChange(const v1beta1::Change& change, absl::Time now) {
   if (!change.has_pod_upsert() && !change.has_pod_remove() && !change.has_pod_placement())
     ++surroundings_version_;
   switch (change.change_case()) {
-    case v1alpha1::Change::kNodeUpsert:
+    case v1beta1::Change::kNodeUpsert:
       return ApplyNodeUpsert(change.node_upsert());
-    case v1alpha1::Change::kNodeRemove:
+    case v1beta1::Change::kNodeRemove:
       return ApplyNodeRemove(change.node_remove());
-    case v1alpha1::Change::kPodUpsert:
+    case v1beta1::Change::kPodUpsert:
       return ApplyPodUpsert(change.pod_upsert());
-    case v1alpha1::Change::kPodRemove:
+    case v1beta1::Change::kPodRemove:
       return ApplyPodRemove(change.pod_remove());
-    case v1alpha1::Change::kPodPlacement:
+    case v1beta1::Change::kPodPlacement:
       return ApplyPlacement(change.pod_placement(), now);
-    case v1alpha1::Change::kNamespaceUpsert: {
-      const v1alpha1::Namespace& ns = change.namespace_upsert().namespace_();
+    case v1beta1::Change::kNamespaceUpsert: {
+      const v1beta1::Namespace& ns = change.namespace_upsert().namespace_();
       namespaces_[ns.name()] = {ns.labels().begin(), ns.labels().end()};
       ++room_version_;
       for (auto* observer : observers_) observer->OnNamespaceChanged(ns.name());
       return absl::OkStatus();
     }
-    case v1alpha1::Change::kNamespaceRemove:
+    case v1beta1::Change::kNamespaceRemove:
       namespaces_.erase(change.namespace_remove().name());
       ++room_version_;
       for (auto* observer : observers_) {
         observer->OnNamespaceChanged(change.namespace_remove().name());
       }
       return absl::OkStatus();
-    case v1alpha1::Change::kObjectUpsert:
+    case v1beta1::Change::kObjectUpsert:
       ApplyObjectUpsert(change.object_upsert());
       return absl::OkStatus();
-    case v1alpha1::Change::kObjectRemove:
+    case v1beta1::Change::kObjectRemove:
       ApplyObjectRemove(change.object_remove());
       return absl::OkStatus();
-    case v1alpha1::Change::CHANGE_NOT_SET:
+    case v1beta1::Change::CHANGE_NOT_SET:
       return absl::OkStatus();  // A kind of a later contract.
   }
   return absl::OkStatus();
 }
 
-absl::Status ClusterCache::ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert) {
+absl::Status ClusterCache::ApplyNodeUpsert(const v1beta1::NodeUpsert& upsert) {
   const Slot slot = upsert.slot();
-  const v1alpha1::Node& node = upsert.node();
+  const v1beta1::Node& node = upsert.node();
   if (slot > kMaxSlot) return Bad(absl::StrCat("slot ", slot, " is out of range"));
   if (node.name().empty()) return Bad("a node without a name");
   GrowTo(slot);
@@ -175,7 +175,7 @@ absl::Status ClusterCache::ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert) {
     return Bad(absl::StrCat("node ", node.name(), " is already in slot ", named->second));
   }
   const bool is_new = nodes_.occupied[slot] == 0;
-  const v1alpha1::Node& old = nodes_.nodes[slot];
+  const v1beta1::Node& old = nodes_.nodes[slot];
   if (!is_new && (old.uid() != node.uid() || old.name() != node.name())) {
     return Bad(absl::StrCat("slot ", slot, " is occupied by ", nodes_.nodes[slot].name()));
   }
@@ -193,7 +193,7 @@ absl::Status ClusterCache::ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert) {
   return absl::OkStatus();
 }
 
-absl::Status ClusterCache::ApplyNodeRemove(const v1alpha1::NodeRemove& remove) {
+absl::Status ClusterCache::ApplyNodeRemove(const v1beta1::NodeRemove& remove) {
   const Slot slot = remove.slot();
   if (slot >= nodes_.occupied.size() || !nodes_.occupied[slot]) {
     return Bad(absl::StrCat("no node in slot ", slot));
@@ -209,7 +209,7 @@ absl::Status ClusterCache::ApplyNodeRemove(const v1alpha1::NodeRemove& remove) {
     Place(nodes_.nominated[slot].back(), sdk::Place::kNone, kNoSlot);
   }
   SetImages(slot, nullptr);
-  SetNodeColumns(slot, v1alpha1::Node());
+  SetNodeColumns(slot, v1beta1::Node());
   nodes_.occupied[slot] = 0;
   nodes_.slot_by_name.erase(name);
   EraseValue(&nodes_.order, slot);
@@ -230,8 +230,8 @@ void ClusterCache::AdoptGhosts(Slot slot, const std::string& name) {
   }
 }
 
-absl::Status ClusterCache::ApplyPodUpsert(const v1alpha1::PodUpsert& upsert) {
-  const v1alpha1::Pod& proto = upsert.pod();
+absl::Status ClusterCache::ApplyPodUpsert(const v1beta1::PodUpsert& upsert) {
+  const v1beta1::Pod& proto = upsert.pod();
   if (proto.uid().empty()) return Bad("a pod without a uid");
   std::unique_ptr<PodRecord>& record = pods_[proto.uid()];
   if (record == nullptr) record = std::make_unique<PodRecord>();
@@ -267,7 +267,7 @@ absl::Status ClusterCache::ApplyPodUpsert(const v1alpha1::PodUpsert& upsert) {
   return absl::OkStatus();
 }
 
-absl::Status ClusterCache::ApplyPodRemove(const v1alpha1::PodRemove& remove) {
+absl::Status ClusterCache::ApplyPodRemove(const v1beta1::PodRemove& remove) {
   auto it = pods_.find(remove.uid());
   if (it == pods_.end()) return absl::OkStatus();  // Added and removed between two messages.
   Place(it->second.get(), sdk::Place::kNone, kNoSlot);
@@ -276,12 +276,12 @@ absl::Status ClusterCache::ApplyPodRemove(const v1alpha1::PodRemove& remove) {
   return absl::OkStatus();
 }
 
-absl::Status ClusterCache::ApplyPlacement(const v1alpha1::PodPlacement& placement, absl::Time now) {
+absl::Status ClusterCache::ApplyPlacement(const v1beta1::PodPlacement& placement, absl::Time now) {
   auto it = pods_.find(placement.uid());
   if (it == pods_.end()) return Bad(absl::StrCat("unknown pod ", placement.uid()));
   PodRecord* pod = it->second.get();
   Slot slot = kNoSlot;
-  if (placement.state() != v1alpha1::UNPLACED) {
+  if (placement.state() != v1beta1::PLACEMENT_STATE_UNPLACED) {
     slot = placement.slot();
     if (slot >= nodes_.occupied.size() || !nodes_.occupied[slot]) {
       return Bad(absl::StrCat("no node in slot ", slot));
@@ -289,18 +289,18 @@ absl::Status ClusterCache::ApplyPlacement(const v1alpha1::PodPlacement& placemen
   }
   sdk::Place place = sdk::Place::kNone;
   switch (placement.state()) {
-    case v1alpha1::UNPLACED:
+    case v1beta1::PLACEMENT_STATE_UNPLACED:
       break;
-    case v1alpha1::ASSUMED:
+    case v1beta1::PLACEMENT_STATE_ASSUMED:
       place = sdk::Place::kAssumed;
       break;
-    case v1alpha1::WAITING:
+    case v1beta1::PLACEMENT_STATE_WAITING:
       place = sdk::Place::kWaiting;
       break;
-    case v1alpha1::NOMINATED:
+    case v1beta1::PLACEMENT_STATE_NOMINATED:
       place = sdk::Place::kNominated;
       break;
-    case v1alpha1::BOUND:
+    case v1beta1::PLACEMENT_STATE_BOUND:
       place = sdk::Place::kBound;
       pod->pod.set_node_name(nodes_.nodes[slot].name());
       break;
@@ -319,7 +319,7 @@ absl::Status ClusterCache::ApplyPlacement(const v1alpha1::PodPlacement& placemen
   pod->effects.assign(placement.effects().begin(), placement.effects().end());
   if (place == sdk::Place::kWaiting) {
     pod->waiting_attempt = placement.attempt_id();
-    for (const v1alpha1::PluginWait& wait : placement.waits()) {
+    for (const v1beta1::PluginWait& wait : placement.waits()) {
       pod->waits.push_back({wait.plugin(), now + absl::Milliseconds(wait.remaining_millis())});
     }
   }
@@ -327,9 +327,9 @@ absl::Status ClusterCache::ApplyPlacement(const v1alpha1::PodPlacement& placemen
   return absl::OkStatus();
 }
 
-void ClusterCache::ApplyObjectUpsert(const v1alpha1::ClusterObject& object) {
-  const v1alpha1::ClusterObject* known = objects_.FindSame(object);
-  v1alpha1::ClusterObject old;
+void ClusterCache::ApplyObjectUpsert(const v1beta1::ClusterObject& object) {
+  const v1beta1::ClusterObject* known = objects_.FindSame(object);
+  v1beta1::ClusterObject old;
   if (known != nullptr) old = *known;
   if (!objects_.Upsert(object)) return;  // A kind of a later contract.
   ++room_version_;
@@ -338,16 +338,16 @@ void ClusterCache::ApplyObjectUpsert(const v1alpha1::ClusterObject& object) {
   }
 }
 
-void ClusterCache::ApplyObjectRemove(const v1alpha1::ClusterObject& named) {
-  const v1alpha1::ClusterObject* known = objects_.FindSame(named);
+void ClusterCache::ApplyObjectRemove(const v1beta1::ClusterObject& named) {
+  const v1beta1::ClusterObject* known = objects_.FindSame(named);
   if (known == nullptr) return;  // Added and removed between two messages.
-  const v1alpha1::ClusterObject old = *known;
+  const v1beta1::ClusterObject old = *known;
   objects_.Remove(named);
   ++room_version_;
   for (auto* observer : observers_) observer->OnObjectRemoved(old);
 }
 
-absl::Status ClusterCache::ApplyNodeOrder(const v1alpha1::NodeOrder& order) {
+absl::Status ClusterCache::ApplyNodeOrder(const v1beta1::NodeOrder& order) {
   std::vector<uint8_t> seen(nodes_.occupied.size(), 0);
   for (Slot slot : order.slots()) {
     if (slot >= seen.size() || !nodes_.occupied[slot] || seen[slot]) {
@@ -438,7 +438,7 @@ void ClusterCache::AddObserver(sdk::ClusterObserver* observer) {
   observer->OnReset();
   for (const auto& [name, labels] : namespaces_) observer->OnNamespaceChanged(name);
   objects_.ForEachObject(
-      [&](const v1alpha1::ClusterObject& object) { observer->OnObjectChanged(nullptr, object); });
+      [&](const v1beta1::ClusterObject& object) { observer->OnObjectChanged(nullptr, object); });
   for (Slot slot : nodes_.order) observer->OnNodeChanged(slot);
   for (const auto& [uid, pod] : pods_) {
     if (pod->on_node()) observer->OnPodAddedToNode(*pod, pod->slot);

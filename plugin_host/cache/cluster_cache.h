@@ -12,9 +12,9 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
 
 namespace outboard::host_cache {
 
@@ -37,7 +37,7 @@ class ClusterCache {
   ClusterCache(const ClusterCache&) = delete;
   ClusterCache& operator=(const ClusterCache&) = delete;
 
-  absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
+  absl::Status Apply(const v1beta1::SyncRequest& request, absl::Time now);
 
   // The version reached; 0 before the first snapshot is complete.
   int64_t version() const { return complete_ ? version_ : 0; }
@@ -137,20 +137,20 @@ class ClusterCache {
   int64_t nominations() const { return nominations_; }
 
  private:
-  absl::Status ApplyChange(const v1alpha1::Change& change, absl::Time now);
-  absl::Status ApplyNodeUpsert(const v1alpha1::NodeUpsert& upsert);
-  absl::Status ApplyNodeRemove(const v1alpha1::NodeRemove& remove);
-  absl::Status ApplyPodUpsert(const v1alpha1::PodUpsert& upsert);
-  absl::Status ApplyPodRemove(const v1alpha1::PodRemove& remove);
-  absl::Status ApplyPlacement(const v1alpha1::PodPlacement& placement, absl::Time now);
-  void ApplyObjectUpsert(const v1alpha1::ClusterObject& object);
-  void ApplyObjectRemove(const v1alpha1::ClusterObject& named);
-  absl::Status ApplyNodeOrder(const v1alpha1::NodeOrder& order);
+  absl::Status ApplyChange(const v1beta1::Change& change, absl::Time now);
+  absl::Status ApplyNodeUpsert(const v1beta1::NodeUpsert& upsert);
+  absl::Status ApplyNodeRemove(const v1beta1::NodeRemove& remove);
+  absl::Status ApplyPodUpsert(const v1beta1::PodUpsert& upsert);
+  absl::Status ApplyPodRemove(const v1beta1::PodRemove& remove);
+  absl::Status ApplyPlacement(const v1beta1::PodPlacement& placement, absl::Time now);
+  void ApplyObjectUpsert(const v1beta1::ClusterObject& object);
+  void ApplyObjectRemove(const v1beta1::ClusterObject& named);
+  absl::Status ApplyNodeOrder(const v1beta1::NodeOrder& order);
 
   void GrowTo(sdk::Slot slot);
-  void SetNodeColumns(sdk::Slot slot, const v1alpha1::Node& node);
-  void SetImages(sdk::Slot slot, const v1alpha1::Node* node);
-  uint32_t InternTaints(const v1alpha1::Node& node);
+  void SetNodeColumns(sdk::Slot slot, const v1beta1::Node& node);
+  void SetImages(sdk::Slot slot, const v1beta1::Node* node);
+  uint32_t InternTaints(const v1beta1::Node& node);
   uint32_t ExtendedColumn(const std::string& name);
   // Adds a pod to, or removes it from, the sums and lists of a node.
   void LinkPod(sdk::PodRecord* pod, sdk::Slot slot);

@@ -16,7 +16,7 @@ namespace {
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
-using v1alpha1::SyncRequest;
+using v1beta1::SyncRequest;
 
 // Records notifications.
 class Recorder : public sdk::ClusterObserver {
@@ -32,11 +32,11 @@ class Recorder : public sdk::ClusterObserver {
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
     calls.push_back(absl::StrCat("-", pod.pod.name(), "@", slot));
   }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     calls.push_back(absl::StrCat(old == nullptr ? "new " : "changed ", sdk::ObjectKey(object)));
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     calls.push_back("removed " + sdk::ObjectKey(object));
   }
   std::vector<std::string> calls;
@@ -45,12 +45,12 @@ class Recorder : public sdk::ClusterObserver {
 class ClusterCacheTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    SyncRequest begin = Message(1, SyncRequest::SNAPSHOT_BEGIN);
+    SyncRequest begin = Message(1, SyncRequest::PHASE_SNAPSHOT_BEGIN);
     AddNode(&begin, 0, NodeBuilder("n0").Allocatable({{"cpu", "4"}, {"example.com/x", "3"}}));
     AddNode(&begin, 1, NodeBuilder("n1").Allocatable({{"cpu", "4"}}));
     ASSERT_TRUE(Apply(begin).ok());
     EXPECT_EQ(cache_.version(), 0);
-    ASSERT_TRUE(Apply(Message(1, SyncRequest::SNAPSHOT_END)).ok());
+    ASSERT_TRUE(Apply(Message(1, SyncRequest::PHASE_SNAPSHOT_END)).ok());
     EXPECT_EQ(cache_.version(), 1);
   }
   static SyncRequest Message(int64_t version, SyncRequest::Phase phase) {
@@ -59,14 +59,14 @@ class ClusterCacheTest : public ::testing::Test {
     request.set_phase(phase);
     return request;
   }
-  SyncRequest Delta() { return Message(cache_.version() + 1, SyncRequest::DELTA); }
-  static void AddNode(SyncRequest* request, sdk::Slot slot, const v1alpha1::Node& node) {
+  SyncRequest Delta() { return Message(cache_.version() + 1, SyncRequest::PHASE_DELTA); }
+  static void AddNode(SyncRequest* request, sdk::Slot slot, const v1beta1::Node& node) {
     auto* upsert = request->add_changes()->mutable_node_upsert();
     upsert->set_slot(slot);
     *upsert->mutable_node() = node;
   }
   absl::Status Apply(const SyncRequest& request) { return cache_.Apply(request, now_); }
-  absl::Status UpsertPod(const v1alpha1::Pod& pod) {
+  absl::Status UpsertPod(const v1beta1::Pod& pod) {
     SyncRequest request = Delta();
     *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
     return Apply(request);
@@ -76,7 +76,7 @@ class ClusterCacheTest : public ::testing::Test {
     request.add_changes()->mutable_node_remove()->set_slot(slot);
     return Apply(request);
   }
-  absl::Status Place(const std::string& uid, v1alpha1::PlacementState state, sdk::Slot slot) {
+  absl::Status Place(const std::string& uid, v1beta1::PlacementState state, sdk::Slot slot) {
     SyncRequest request = Delta();
     auto* placement = request.add_changes()->mutable_pod_placement();
     placement->set_uid(uid);
@@ -116,22 +116,22 @@ TEST_F(ClusterCacheTest, AnAssumedPlaceOutlivesUpdatesThatDoNotKnowIt) {
   PodBuilder pod("a");
   ASSERT_TRUE(UpsertPod(pod.Requests({{"cpu", "1"}})).ok());
   EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kNone);
-  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, 1).ok());
   ASSERT_TRUE(UpsertPod(pod.Label("x", "y")).ok());
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
   ASSERT_TRUE(UpsertPod(pod.OnNode("n1")).ok());
   EXPECT_EQ(cache_.FindPod("default/a")->place, sdk::Place::kBound);
   EXPECT_EQ(nodes().pod_count[1], 1);
   ASSERT_TRUE(UpsertPod(PodBuilder("b")).ok());
-  ASSERT_TRUE(Place("default/b", v1alpha1::ASSUMED, 0).ok());
-  ASSERT_TRUE(Place("default/b", v1alpha1::UNPLACED, 0).ok());
+  ASSERT_TRUE(Place("default/b", v1beta1::PLACEMENT_STATE_ASSUMED, 0).ok());
+  ASSERT_TRUE(Place("default/b", v1beta1::PLACEMENT_STATE_UNPLACED, 0).ok());
   EXPECT_EQ(nodes().pod_count[0], 0);
 }
 
 TEST_F(ClusterCacheTest, AnAssumedPodThatIsBoundNamesItsNode) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
-  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
-  ASSERT_TRUE(Place("default/a", v1alpha1::BOUND, 1).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, 1).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_BOUND, 1).ok());
   const sdk::PodRecord* pod = cache_.FindPod("default/a");
   EXPECT_EQ(pod->place, sdk::Place::kBound);
   EXPECT_EQ(pod->pod.node_name(), "n1");
@@ -139,7 +139,7 @@ TEST_F(ClusterCacheTest, AnAssumedPodThatIsBoundNamesItsNode) {
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
   // The host did not know the place before.
   ASSERT_TRUE(UpsertPod(PodBuilder("b").Requests({{"cpu", "1"}})).ok());
-  ASSERT_TRUE(Place("default/b", v1alpha1::BOUND, 0).ok());
+  ASSERT_TRUE(Place("default/b", v1beta1::PLACEMENT_STATE_BOUND, 0).ok());
   EXPECT_EQ(nodes().requested_cpu[0], 1000);
   EXPECT_EQ(cache_.FindPod("default/b")->pod.node_name(), "n0");
 }
@@ -149,7 +149,7 @@ TEST_F(ClusterCacheTest, WaitsAreKeptWithTheirEnds) {
   SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid("default/a");
-  placement->set_state(v1alpha1::WAITING);
+  placement->set_state(v1beta1::PLACEMENT_STATE_WAITING);
   placement->set_attempt_id(7);
   auto* wait = placement->add_waits();
   wait->set_plugin("Coscheduling");
@@ -160,7 +160,7 @@ TEST_F(ClusterCacheTest, WaitsAreKeptWithTheirEnds) {
   EXPECT_EQ(pod->waiting_attempt, 7u);
   EXPECT_EQ(pod->waits[0].deadline, now_ + absl::Milliseconds(1500));
   EXPECT_EQ(nodes().pod_count[0], 1);
-  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 0).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, 0).ok());
   EXPECT_TRUE(pod->waits.empty());
   EXPECT_EQ(nodes().pod_count[0], 1);
 }
@@ -170,7 +170,7 @@ TEST_F(ClusterCacheTest, EffectsStandWithThePlaceUntilThePodIsBound) {
   SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid("default/a");
-  placement->set_state(v1alpha1::ASSUMED);
+  placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
   placement->add_effects()->set_key("x");
   ASSERT_TRUE(Apply(request).ok());
   const sdk::PodRecord* pod = cache_.FindPod("default/a");
@@ -184,10 +184,10 @@ TEST_F(ClusterCacheTest, EffectsStandWithThePlaceUntilThePodIsBound) {
 
 TEST_F(ClusterCacheTest, NominatedPodsTakeNoRoom) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Requests({{"cpu", "1"}})).ok());
-  ASSERT_TRUE(Place("default/a", v1alpha1::NOMINATED, 0).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_NOMINATED, 0).ok());
   EXPECT_EQ(nodes().nominated_count[0], 1u);
   EXPECT_EQ(nodes().requested_cpu[0], 0);
-  ASSERT_TRUE(Place("default/a", v1alpha1::ASSUMED, 1).ok());
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, 1).ok());
   EXPECT_EQ(nodes().nominated_count[0], 0u);
   EXPECT_EQ(nodes().requested_cpu[1], 1000);
 }
@@ -223,7 +223,7 @@ TEST_F(ClusterCacheTest, NodeOrderIsAPermutation) {
   for (const std::vector<uint32_t>& bad :
        {std::vector<uint32_t>{0}, std::vector<uint32_t>{0, 0}, std::vector<uint32_t>{0, 5}}) {
     ClusterCache other;
-    SyncRequest snapshot = Message(1, SyncRequest::SNAPSHOT_BEGIN);
+    SyncRequest snapshot = Message(1, SyncRequest::PHASE_SNAPSHOT_BEGIN);
     AddNode(&snapshot, 0, NodeBuilder("n0"));
     AddNode(&snapshot, 1, NodeBuilder("n1"));
     snapshot.mutable_node_order()->mutable_slots()->Add(bad.begin(), bad.end());
@@ -240,10 +240,10 @@ TEST_F(ClusterCacheTest, AChangeThatDoesNotFitMakesItIncomplete) {
   SetUp();
   EXPECT_FALSE(RemoveNode(9).ok());
   SetUp();
-  EXPECT_FALSE(Place("unknown", v1alpha1::ASSUMED, 0).ok());
+  EXPECT_FALSE(Place("unknown", v1beta1::PLACEMENT_STATE_ASSUMED, 0).ok());
   SetUp();
-  EXPECT_FALSE(Apply(Message(0, SyncRequest::DELTA)).ok());
-  EXPECT_FALSE(ClusterCache().Apply(Message(1, SyncRequest::SNAPSHOT_END), now_).ok());
+  EXPECT_FALSE(Apply(Message(0, SyncRequest::PHASE_DELTA)).ok());
+  EXPECT_FALSE(ClusterCache().Apply(Message(1, SyncRequest::PHASE_SNAPSHOT_END), now_).ok());
   SyncRequest renamed = Delta();
   AddNode(&renamed, 5, NodeBuilder("n0"));
   EXPECT_FALSE(Apply(renamed).ok());
@@ -342,7 +342,7 @@ TEST_F(ClusterCacheTest, RecordsWhichNodesChanged) {
     EXPECT_THAT(changed(), ElementsAre(1));
   }
   EXPECT_THAT(changed(), ElementsAre(1));
-  ASSERT_TRUE(Apply(Message(9, SyncRequest::SNAPSHOT_BEGIN)).ok());
+  ASSERT_TRUE(Apply(Message(9, SyncRequest::PHASE_SNAPSHOT_BEGIN)).ok());
   EXPECT_FALSE(nodes().changes.ForEachSince(seen, [](sdk::Slot) {}))
       << "any slot may have another node";
 }
@@ -398,7 +398,7 @@ TEST_F(ClusterCacheTest, ATrialGivesANominatedPodItsNominationBack) {
   SyncRequest nominate = Delta();
   auto* placement = nominate.add_changes()->mutable_pod_placement();
   placement->set_uid("default/a");
-  placement->set_state(v1alpha1::NOMINATED);
+  placement->set_state(v1beta1::PLACEMENT_STATE_NOMINATED);
   placement->set_slot(1);
   ASSERT_TRUE(Apply(nominate).ok());
   {
@@ -457,8 +457,10 @@ TEST_F(ClusterCacheTest, ImagesCountTheNodesThatHaveThem) {
 
 TEST_F(ClusterCacheTest, LabelsAndTaintsAreInterned) {
   SyncRequest request = Delta();
-  AddNode(&request, 0, NodeBuilder("n0").Label("zone", "a").Taint("k", "v", v1alpha1::NO_SCHEDULE));
-  AddNode(&request, 1, NodeBuilder("n1").Label("zone", "b").Taint("k", "v", v1alpha1::NO_SCHEDULE));
+  AddNode(&request, 0,
+          NodeBuilder("n0").Label("zone", "a").Taint("k", "v", v1beta1::TAINT_EFFECT_NO_SCHEDULE));
+  AddNode(&request, 1,
+          NodeBuilder("n1").Label("zone", "b").Taint("k", "v", v1beta1::TAINT_EFFECT_NO_SCHEDULE));
   ASSERT_TRUE(Apply(request).ok());
   EXPECT_EQ(nodes().taint_set[0], nodes().taint_set[1]);
   EXPECT_EQ(cache_.view().node(0).taints()[0].key(), "k");
@@ -471,34 +473,36 @@ TEST_F(ClusterCacheTest, WritesObjectsOfOtherKindsByTheirNames) {
   cache_.AddObserver(&recorder);
   recorder.calls.clear();
   SyncRequest delta = Delta();
-  v1alpha1::Workload* replica_set =
-      delta.add_changes()->mutable_object_upsert()->mutable_workload();
+  v1beta1::PodController* replica_set =
+      delta.add_changes()->mutable_object_upsert()->mutable_pod_controller();
   replica_set->set_kind("ReplicaSet");
   replica_set->set_namespace_("ns");
   replica_set->set_name("web");
-  v1alpha1::StorageClass* storage_class =
+  v1beta1::StorageClass* storage_class =
       delta.add_changes()->mutable_object_upsert()->mutable_storage_class();
   storage_class->set_name("fast");
   delta.add_changes()->mutable_object_upsert();  // A kind of a later contract.
   ASSERT_TRUE(Apply(delta).ok());
   const sdk::ClusterObjects& objects = cache_.view().objects();
-  EXPECT_NE(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("ReplicaSet", "ns", "web")), nullptr);
-  EXPECT_EQ(objects.Find<v1alpha1::Workload>(sdk::WorkloadKey("StatefulSet", "ns", "web")),
+  EXPECT_NE(objects.Find<v1beta1::PodController>(sdk::WorkloadKey("ReplicaSet", "ns", "web")),
             nullptr);
-  ASSERT_NE(objects.Find<v1alpha1::StorageClass>("fast"), nullptr);
+  EXPECT_EQ(objects.Find<v1beta1::PodController>(sdk::WorkloadKey("StatefulSet", "ns", "web")),
+            nullptr);
+  ASSERT_NE(objects.Find<v1beta1::StorageClass>("fast"), nullptr);
 
   delta = Delta();
   storage_class = delta.add_changes()->mutable_object_upsert()->mutable_storage_class();
   storage_class->set_name("fast");
   storage_class->set_provisioner("example.com/disk");
-  v1alpha1::Workload* gone = delta.add_changes()->mutable_object_remove()->mutable_workload();
+  v1beta1::PodController* gone =
+      delta.add_changes()->mutable_object_remove()->mutable_pod_controller();
   gone->set_kind("ReplicaSet");
   gone->set_namespace_("ns");
   gone->set_name("web");
   delta.add_changes()->mutable_object_remove()->mutable_csi_node()->set_name("never known");
   ASSERT_TRUE(Apply(delta).ok());
-  EXPECT_EQ(objects.Find<v1alpha1::StorageClass>("fast")->provisioner(), "example.com/disk");
-  EXPECT_EQ(objects.Count<v1alpha1::Workload>(), 0u);
+  EXPECT_EQ(objects.Find<v1beta1::StorageClass>("fast")->provisioner(), "example.com/disk");
+  EXPECT_EQ(objects.Count<v1beta1::PodController>(), 0u);
   EXPECT_THAT(recorder.calls, ElementsAre("new ReplicaSet/ns/web", "new fast", "changed fast",
                                           "removed ReplicaSet/ns/web"));
   cache_.RemoveObserver(&recorder);

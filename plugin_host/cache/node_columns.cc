@@ -47,9 +47,9 @@ uint32_t ClusterCache::ExtendedColumn(const std::string& name) {
   return it->second;
 }
 
-uint32_t ClusterCache::InternTaints(const v1alpha1::Node& node) {
+uint32_t ClusterCache::InternTaints(const v1beta1::Node& node) {
   std::string key;
-  for (const v1alpha1::Taint& taint : node.taints()) {
+  for (const v1beta1::Taint& taint : node.taints()) {
     key.append(taint.key()).push_back('\0');
     key.append(taint.value()).push_back('\0');
     key.push_back(static_cast<char>(taint.effect()));
@@ -60,15 +60,15 @@ uint32_t ClusterCache::InternTaints(const v1alpha1::Node& node) {
   return it->second;
 }
 
-void ClusterCache::SetNodeColumns(Slot slot, const v1alpha1::Node& node) {
+void ClusterCache::SetNodeColumns(Slot slot, const v1beta1::Node& node) {
   nodes_.nodes[slot] = node;
-  const v1alpha1::ResourceList& allocatable = node.allocatable();
+  const v1beta1::ResourceList& allocatable = node.allocatable();
   nodes_.allocatable_cpu[slot] = allocatable.cpu_millis();
   nodes_.allocatable_memory[slot] = allocatable.memory_bytes();
   nodes_.allocatable_ephemeral[slot] = allocatable.ephemeral_storage_bytes();
   nodes_.allocatable_pods[slot] = allocatable.pods();
   for (sdk::ExtendedColumn& column : nodes_.extended) column.allocatable[slot] = 0;
-  for (const auto& [name, amount] : allocatable.extended()) {
+  for (const auto& [name, amount] : allocatable.scalar()) {
     if (!sdk::IsScalarResourceName(name)) continue;
     nodes_.extended[ExtendedColumn(name)].allocatable[slot] = amount;
   }
@@ -82,12 +82,12 @@ void ClusterCache::SetNodeColumns(Slot slot, const v1alpha1::Node& node) {
   std::sort(labels.begin(), labels.end());
 }
 
-void ClusterCache::SetImages(Slot slot, const v1alpha1::Node* node) {
+void ClusterCache::SetImages(Slot slot, const v1beta1::Node* node) {
   std::vector<uint32_t>& images = nodes_.images[slot];
   for (uint32_t id : images) --nodes_.image_states[id].node_count;
   images.clear();
   if (node == nullptr) return;
-  for (const v1alpha1::ContainerImage& image : node->images()) {
+  for (const v1beta1::ContainerImage& image : node->images()) {
     for (const std::string& name : image.names()) {
       const uint32_t id = nodes_.image_names.Intern(name);
       if (id == nodes_.image_states.size()) nodes_.image_states.emplace_back();

@@ -25,7 +25,7 @@
 namespace outboard::host_metrics {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 
@@ -89,7 +89,6 @@ class MetricsRunTest : public ::testing::Test {
                                             &metrics_);
     ConfigureRequest request;
     request.set_session_id("s");
-    request.set_contract_version("v1alpha1");
     ProfileConfig* const profile = request.add_profiles();
     profile->set_name("p");
     // The plugins with metrics, and a plugin that rejects.
@@ -97,14 +96,16 @@ class MetricsRunTest : public ::testing::Test {
     for (const auto& [name, descriptor] : registry_.descriptors()) {
       if (!descriptor.metrics.empty()) plugins.push_back(name);
     }
-    for (const auto point : {PRE_FILTER, FILTER, POST_FILTER, PRE_SCORE, SCORE, RESERVE}) {
+    for (const auto point :
+         {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_POST_FILTER,
+          EXTENSION_POINT_PRE_SCORE, EXTENSION_POINT_SCORE, EXTENSION_POINT_RESERVE}) {
       PointConfig* const config = profile->add_points();
       config->set_extension_point(point);
       for (const std::string& plugin : plugins) {
         const auto& points = registry_.Find(plugin)->extension_points;
         if (std::find(points.begin(), points.end(), point) == points.end()) continue;
         config->add_plugins(plugin);
-        if (point == SCORE) config->add_weights(1);
+        if (point == EXTENSION_POINT_SCORE) config->add_weights(1);
       }
     }
     PluginArgs* const args = profile->add_args();
@@ -122,7 +123,7 @@ class MetricsRunTest : public ::testing::Test {
     session->BeginSync();
     SyncRequest request;
     request.set_version(1);
-    request.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+    request.set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (size_t i = 0; i < nodes.size(); ++i) {
       auto* const upsert = request.add_changes()->mutable_node_upsert();
       upsert->set_slot(static_cast<uint32_t>(i));
@@ -133,7 +134,7 @@ class MetricsRunTest : public ::testing::Test {
     ASSERT_TRUE(session->Apply(request, absl::Now()).ok());
     request.Clear();
     request.set_version(1);
-    request.set_phase(SyncRequest::SNAPSHOT_END);
+    request.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(session->Apply(request, absl::Now()).ok());
   }
   // The attempt stays in flight.
@@ -141,7 +142,7 @@ class MetricsRunTest : public ::testing::Test {
     runtime::Session* const session = host_->FindSession("s");
     CycleRequest cycle;
     cycle.mutable_header()->set_attempt_id(1);
-    cycle.mutable_header()->set_snapshot_version(1);
+    cycle.mutable_header()->set_exact_version(1);
     cycle.mutable_header()->set_profile("p");
     cycle.mutable_pre_filter()->set_pod_uid(uid);
     CycleResponse answer;

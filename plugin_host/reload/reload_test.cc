@@ -13,13 +13,14 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "plugin_host/reload/directory_watch.h"
 #include "plugin_host/reload/install.h"
 #include "plugin_host/reload/instances.h"
 #include "plugin_host/reload/plugin_set.h"
 #include "plugin_host/sdk/shared_object.h"
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 
 namespace outboard::reload {
 namespace {
@@ -58,7 +59,7 @@ class ReloadTest : public ::testing::Test {
     fs::create_directory(directory_);
     sdk::PluginDescriptor builtin;
     builtin.name = "NodeName";
-    builtin.extension_points = {v1alpha1::FILTER};
+    builtin.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
     builtin.args_schema = "built in";
     builtin.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
       return absl::UnimplementedError("not in this test");
@@ -239,9 +240,10 @@ class InstancesTest : public ReloadTest {
  protected:
   struct Shim {
     std::shared_ptr<grpc::Channel> channel;
-    v1alpha1::GetHostInfoResponse info;
+    handshake::v1::HandshakeResponse identity;
+    v1beta1::GetHostInfoResponse info;
     std::unique_ptr<grpc::ClientContext> context;
-    std::unique_ptr<grpc::ClientReaderWriter<v1alpha1::SyncRequest, v1alpha1::SyncResponse>> stream;
+    std::unique_ptr<grpc::ClientReaderWriter<v1beta1::SyncRequest, v1beta1::SyncResponse>> stream;
   };
   void SetUp() override {
     ReloadTest::SetUp();
@@ -271,9 +273,9 @@ class InstancesTest : public ReloadTest {
   static std::string Warning(const Shim& shim) {
     grpc::ClientContext context;
     Deadline(&context);
-    v1alpha1::ProbeResponse response;
-    const grpc::Status status = v1alpha1::PluginHostService::NewStub(shim.channel)
-                                    ->Probe(&context, v1alpha1::ProbeRequest(), &response);
+    v1beta1::ProbeResponse response;
+    const grpc::Status status = v1beta1::PluginHostService::NewStub(shim.channel)
+                                    ->Probe(&context, v1beta1::ProbeRequest(), &response);
     EXPECT_TRUE(status.ok()) << status.error_message();
     return response.warning();
   }
@@ -283,40 +285,45 @@ class InstancesTest : public ReloadTest {
                                        grpc::InsecureChannelCredentials());
     grpc::ClientContext context;
     Deadline(&context);
-    v1alpha1::GetHostInfoRequest request;
-    const grpc::Status status = v1alpha1::PluginHostService::NewStub(shim.channel)
-                                    ->GetHostInfo(&context, request, &shim.info);
+    const grpc::Status status =
+        handshake::v1::HandshakeService::NewStub(shim.channel)
+            ->Handshake(&context, handshake::v1::HandshakeRequest(), &shim.identity);
     EXPECT_TRUE(status.ok()) << status.error_message();
+    grpc::ClientContext second;
+    Deadline(&second);
+    const grpc::Status answered =
+        v1beta1::PluginHostService::NewStub(shim.channel)
+            ->GetHostInfo(&second, v1beta1::GetHostInfoRequest(), &shim.info);
+    EXPECT_TRUE(answered.ok()) << answered.error_message();
     return shim;
   }
   // Configures a profile with the object's plugin, and opens a Sync stream, up to the first answer.
   static void Connect(Shim* shim) {
-    v1alpha1::ConfigureRequest request;
+    v1beta1::ConfigureRequest request;
     request.set_session_id("shim-1");
-    request.set_contract_version("v1alpha1");
-    v1alpha1::ProfileConfig* profile = request.add_profiles();
+    v1beta1::ProfileConfig* profile = request.add_profiles();
     profile->set_name("default-scheduler");
-    v1alpha1::PointConfig* point = profile->add_points();
-    point->set_extension_point(v1alpha1::FILTER);
+    v1beta1::PointConfig* point = profile->add_points();
+    point->set_extension_point(v1beta1::EXTENSION_POINT_FILTER);
     point->add_plugins("Labelled");
-    v1alpha1::ConfigureResponse response;
+    v1beta1::ConfigureResponse response;
     grpc::ClientContext context;
     Deadline(&context);
-    const grpc::Status status = v1alpha1::PluginHostService::NewStub(shim->channel)
-                                    ->Configure(&context, request, &response);
+    const grpc::Status status =
+        v1beta1::PluginHostService::NewStub(shim->channel)->Configure(&context, request, &response);
     ASSERT_TRUE(status.ok()) << status.error_message();
     ASSERT_EQ(response.problems_size(), 0) << response.ShortDebugString();
     shim->context = std::make_unique<grpc::ClientContext>();
     Deadline(shim->context.get());
-    shim->stream = v1alpha1::ClusterStateService::NewStub(shim->channel)->Sync(shim->context.get());
-    v1alpha1::SyncRequest snapshot;
+    shim->stream = v1beta1::ClusterStateService::NewStub(shim->channel)->Sync(shim->context.get());
+    v1beta1::SyncRequest snapshot;
     snapshot.set_session_id("shim-1");
     snapshot.set_version(1);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     ASSERT_TRUE(shim->stream->Write(snapshot));
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(shim->stream->Write(snapshot));
-    v1alpha1::SyncResponse answer;
+    v1beta1::SyncResponse answer;
     ASSERT_TRUE(shim->stream->Read(&answer));
   }
   // The object, in another build for each number: bytes after its sections have no meaning.
@@ -368,11 +375,11 @@ TEST_F(InstancesTest, AnotherSetIsAnotherInstanceAndTheOldOneLivesWhileItIsUsed)
   ASSERT_THAT(instances_->ids(), SizeIs(2));
   Shim fresh = Meet(instances_->ids()[1]);
   EXPECT_EQ(Build(fresh), "node(s) had no label better");
-  EXPECT_NE(fresh.info.host_instance(), old.info.host_instance());
-  EXPECT_NE(fresh.info.build_digest(), old.info.build_digest());
-  EXPECT_TRUE(absl::StartsWith(fresh.info.build_digest(), "abcd+"));
-  EXPECT_GT(fresh.info.started_unix_micros(), old.info.started_unix_micros());
-  EXPECT_THAT(fresh.info.build(), HasSubstr("0.0.1 with good.so@"));
+  EXPECT_NE(fresh.identity.instance(), old.identity.instance());
+  EXPECT_NE(fresh.identity.build_digest(), old.identity.build_digest());
+  EXPECT_TRUE(absl::StartsWith(fresh.identity.build_digest(), "abcd+"));
+  EXPECT_GT(fresh.identity.started_unix_micros(), old.identity.started_unix_micros());
+  EXPECT_THAT(fresh.identity.build(), HasSubstr("0.0.1 with good.so@"));
   EXPECT_EQ(Sockets(), 2);
 
   // The old instance stays as long as a shim is connected to it.
@@ -402,7 +409,7 @@ TEST_F(InstancesTest, OfManyTheOldestDrains) {
     Connect(&shims.back());
   }
   ASSERT_TRUE(RetireTo(Instances::kMaxWarm));
-  v1alpha1::SyncResponse answer;
+  v1beta1::SyncResponse answer;
   while (shims[0].stream->Read(&answer)) {
   }  // Its stream has ended.
   EXPECT_EQ(MappedObjects(), static_cast<int>(Instances::kMaxWarm));

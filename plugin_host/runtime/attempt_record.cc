@@ -18,7 +18,7 @@ void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
   answers.clear();
   questions.clear();
   group_plugin.reset();
-  other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+  other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
 }
 
 StateCopies::StateCopies(AttemptRecord* attempt)

@@ -33,7 +33,7 @@ struct AttemptRecord {
   // For PostFilter: nodes that Filter rejected, the latest verdict on each last, and the code of
   // all others. Kept only if no node was feasible.
   std::vector<std::pair<sdk::Slot, sdk::Code>> rejected_nodes;
-  sdk::Code other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+  sdk::Code other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
   // For PostFilter if other hosts filter too: their verdicts on dry runs, by node in the order of
   // the questions, and the questions without an answer.
   absl::flat_hash_map<sdk::Slot, std::vector<sdk::Verdict>> answers;

@@ -8,8 +8,8 @@ namespace outboard::runtime {
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 
-v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
-  v1alpha1::ConfigureRequest request;
+v1beta1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
+  v1beta1::ConfigureRequest request;
   request.set_session_id("s");
   auto* profile = request.add_profiles();
   profile->set_name("default-scheduler");
@@ -18,8 +18,8 @@ v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
       "NodeAffinity",      "NodePorts",        "NodeResourcesFit",
       "PodTopologySpread", "InterPodAffinity", "NodeResourcesBalancedAllocation",
       "ImageLocality"};
-  for (auto point :
-       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+  for (auto point : {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                     v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE}) {
     auto* config = profile->add_points();
     config->set_extension_point(point);
     for (const char* name : order) {
@@ -34,9 +34,9 @@ v1alpha1::ConfigureRequest DefaultProfile(const sdk::PluginRegistry& registry) {
 }
 
 void FillSession(int nodes, Session* session) {
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
   request.set_version(1);
-  request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+  request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
   for (int i = 0; i < nodes; ++i) {
     auto* upsert = request.add_changes()->mutable_node_upsert();
     upsert->set_slot(i);
@@ -56,7 +56,7 @@ void FillSession(int nodes, Session* session) {
   absl::Status status = session->Apply(request, absl::UnixEpoch());
   request.Clear();
   request.set_version(1);
-  request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
   status.Update(session->Apply(request, absl::UnixEpoch()));
   if (!status.ok()) abort();
 }

@@ -4,8 +4,8 @@
 
 #include <string>
 
+#include "outboard/v1beta1/call.pb.h"
 #include "plugin_host/runtime/cut_text.h"
-#include "proto/outboard/v1alpha1/call.pb.h"
 
 namespace outboard::runtime {
 
@@ -16,23 +16,23 @@ namespace outboard::runtime {
 // Errors: is one.
 class [[nodiscard]] CallStatus {
  public:
-  using Reason = v1alpha1::CallError::Reason;
+  using Reason = v1beta1::CallError::Reason;
   CallStatus() = default;
   // Truncates the message: it may quote a request of any size, and metadata is limited.
   CallStatus(Reason reason, const std::string& message)
       : reason_(reason), message_(CutText(message)) {}
   static CallStatus Ok() { return CallStatus(); }
   static CallStatus Stale(int64_t have_version) {
-    CallStatus status(v1alpha1::CallError::STALE, "the cache has not reached this version");
+    CallStatus status(v1beta1::CallError::REASON_STALE, "the cache has not reached this version");
     status.have_version_ = have_version;
     return status;
   }
 
-  bool ok() const { return reason_ == v1alpha1::CallError::REASON_UNSPECIFIED; }
+  bool ok() const { return reason_ == v1beta1::CallError::REASON_UNSPECIFIED; }
   Reason reason() const { return reason_; }
   const std::string& message() const { return message_; }
-  v1alpha1::CallError ToProto() const {
-    v1alpha1::CallError error;
+  v1beta1::CallError ToProto() const {
+    v1beta1::CallError error;
     error.set_reason(reason_);
     error.set_message(message_);
     error.set_have_version(have_version_);
@@ -40,7 +40,7 @@ class [[nodiscard]] CallStatus {
   }
 
  private:
-  Reason reason_ = v1alpha1::CallError::REASON_UNSPECIFIED;
+  Reason reason_ = v1beta1::CallError::REASON_UNSPECIFIED;
   std::string message_;
   int64_t have_version_ = 0;
 };

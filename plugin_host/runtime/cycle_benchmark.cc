@@ -21,16 +21,16 @@ void BM_Cycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
   Session session("s", &registry);
-  v1alpha1::ConfigureResponse configured;
+  v1beta1::ConfigureResponse configured;
   session.Configure(DefaultProfile(registry), &configured);
   if (!configured.problems().empty()) return state.SkipWithError("not configured");
   FillSession(static_cast<int>(state.range(0)), &session);
-  v1alpha1::CycleRequest request;
+  v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
   request.mutable_header()->set_attempt_id(1);
   request.mutable_pre_filter()->set_pod_uid("default/p");
   request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
-  v1alpha1::CycleResponse response;
+  v1beta1::CycleResponse response;
   uint32_t offset = 0;
   for (auto _ : state) {
     response.Clear();
@@ -58,14 +58,14 @@ enum Affinity {
   kPreferTogetherInZone,  // Preferred.
 };
 
-v1alpha1::Pod AffinityPod(const std::string& name, int app, Affinity kind) {
+v1beta1::Pod AffinityPod(const std::string& name, int app, Affinity kind) {
   PodBuilder pod(name);
   pod.Requests({{"cpu", "100m"}, {"memory", "500Mi"}}).Label("app", absl::StrCat("app-", app));
   if (kind == kNothing) return pod;
-  v1alpha1::Affinity* affinity = pod.proto().mutable_affinity();
+  v1beta1::Affinity* affinity = pod.proto().mutable_affinity();
   const bool together = kind == kTogetherInZone || kind == kPreferTogetherInZone;
   auto* rules = together ? affinity->mutable_pod_affinity() : affinity->mutable_pod_anti_affinity();
-  v1alpha1::PodAffinityTerm* term;
+  v1beta1::PodAffinityTerm* term;
   if (kind == kTogetherInZone || kind == kApartOnHosts) {
     term = rules->add_required_during_scheduling_ignored_during_execution();
   } else {
@@ -85,16 +85,17 @@ void BM_AffinityCycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
   Session session("s", &registry);
-  v1alpha1::ConfigureResponse configured;
+  v1beta1::ConfigureResponse configured;
   session.Configure(DefaultProfile(registry), &configured);
   if (!configured.problems().empty()) return state.SkipWithError("not configured");
   const int nodes = static_cast<int>(state.range(0));
   const Affinity affinity = static_cast<Affinity>(state.range(1));
   FillSession(nodes, &session);
-  v1alpha1::SyncRequest more;
+  v1beta1::SyncRequest more;
+  more.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   more.set_version(1);
   for (int i = 0; i < 2 * nodes; ++i) {
-    v1alpha1::Pod* pod = more.add_changes()->mutable_pod_upsert()->mutable_pod();
+    v1beta1::Pod* pod = more.add_changes()->mutable_pod_upsert()->mutable_pod();
     *pod = AffinityPod(absl::StrCat("wishing-", i), i * 4 / (2 * nodes),
                        affinity == kNothing ? kApartOnHosts : affinity);
     pod->set_node_name(absl::StrCat("node-", i % nodes));
@@ -103,19 +104,20 @@ void BM_AffinityCycle(benchmark::State& state) {
     *more.add_changes()->mutable_pod_upsert()->mutable_pod() = AffinityPod(name, 0, affinity);
   }
   if (!session.Apply(more, absl::UnixEpoch()).ok()) abort();
-  v1alpha1::SyncRequest come;
+  v1beta1::SyncRequest come;
+  come.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   come.set_version(1);
   come.add_changes()->mutable_pod_placement()->set_uid("default/passer-by");
-  v1alpha1::SyncRequest go = come;
-  come.mutable_changes(0)->mutable_pod_placement()->set_state(v1alpha1::ASSUMED);
+  v1beta1::SyncRequest go = come;
+  come.mutable_changes(0)->mutable_pod_placement()->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
   come.mutable_changes(0)->mutable_pod_placement()->set_slot(nodes / 2);
-  go.mutable_changes(0)->mutable_pod_placement()->set_state(v1alpha1::UNPLACED);
-  v1alpha1::CycleRequest request;
+  go.mutable_changes(0)->mutable_pod_placement()->set_state(v1beta1::PLACEMENT_STATE_UNPLACED);
+  v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
   request.mutable_header()->set_attempt_id(1);
   request.mutable_pre_filter()->set_pod_uid("default/wisher");
   request.mutable_filter();
-  v1alpha1::CycleResponse response;
+  v1beta1::CycleResponse response;
   uint32_t offset = 0;
   for (auto _ : state) {
     if (state.range(2) != 0) {
@@ -143,7 +145,8 @@ BENCHMARK(BM_AffinityCycle)
 // Two pods of `app: web` on every node, a service that selects them, and pods to place: `hard` with
 // a constraint over zones, `soft` with the profile's defaults for the service's pods.
 void AddSpreadPods(int nodes, Session* session) {
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(2);
   for (int i = 0; i < 2 * nodes; ++i) {
     *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
@@ -157,12 +160,13 @@ void AddSpreadPods(int nodes, Session* session) {
   (*service->mutable_selector())["app"] = "web";
   *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
       PodBuilder("soft").Label("app", "web").Requests({{"cpu", "500m"}, {"memory", "1Gi"}});
-  v1alpha1::Pod hard =
+  v1beta1::Pod hard =
       PodBuilder("hard").Label("app", "web").Requests({{"cpu", "500m"}, {"memory", "1Gi"}});
   auto* constraint = hard.add_topology_spread_constraints();
   constraint->set_topology_key("topology.kubernetes.io/zone");
   constraint->set_max_skew(2);
-  constraint->set_when_unsatisfiable(v1alpha1::TopologySpreadConstraint::DO_NOT_SCHEDULE);
+  constraint->set_when_unsatisfiable(
+      v1beta1::TopologySpreadConstraint::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   (*constraint->mutable_label_selector()->mutable_match_labels())["app"] = "web";
   *request.add_changes()->mutable_pod_upsert()->mutable_pod() = hard;
   if (!session->Apply(request, absl::UnixEpoch()).ok()) abort();
@@ -175,18 +179,19 @@ void BM_SpreadCycle(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
   Session session("s", &registry);
-  v1alpha1::ConfigureResponse configured;
+  v1beta1::ConfigureResponse configured;
   session.Configure(DefaultProfile(registry), &configured);
   if (!configured.problems().empty()) return state.SkipWithError("not configured");
   const int nodes = static_cast<int>(state.range(0));
   FillSession(nodes, &session);
   AddSpreadPods(nodes, &session);
-  v1alpha1::CycleRequest request;
+  v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
   request.mutable_pre_filter()->set_pod_uid(state.range(2) != 0 ? "default/hard" : "default/soft");
   request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
-  v1alpha1::CycleResponse response;
-  v1alpha1::SyncRequest delta;
+  v1beta1::CycleResponse response;
+  v1beta1::SyncRequest delta;
+  delta.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   delta.set_version(2);
   *delta.add_changes()->mutable_pod_upsert()->mutable_pod() =
       PodBuilder("web-0").Label("app", "web").OnNode("node-0");
@@ -217,11 +222,12 @@ void BM_PodUpdate(benchmark::State& state) {
   sdk::PluginRegistry registry;
   if (!RegisterBuiltinPlugins(&registry).ok()) abort();
   Session session("s", &registry);
-  v1alpha1::ConfigureResponse configured;
+  v1beta1::ConfigureResponse configured;
   session.Configure(DefaultProfile(registry), &configured);
   FillSession(5000, &session);
   AddSpreadPods(5000, &session);
-  v1alpha1::SyncRequest delta;
+  v1beta1::SyncRequest delta;
+  delta.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   delta.set_version(2);
   *delta.add_changes()->mutable_pod_upsert()->mutable_pod() =
       PodBuilder("web-0").Label("app", "web").OnNode("node-0");

@@ -26,7 +26,7 @@ std::string GoList(const std::vector<std::string>& sorted) {
 
 }  // namespace
 
-void FillStatus(const std::string& plugin, const Verdict& verdict, v1alpha1::PluginStatus* status) {
+void FillStatus(const std::string& plugin, const Verdict& verdict, v1beta1::PluginStatus* status) {
   status->set_plugin(plugin);
   status->set_code(verdict.code());
   for (const std::string& reason : verdict.reasons()) {
@@ -36,9 +36,9 @@ void FillStatus(const std::string& plugin, const Verdict& verdict, v1alpha1::Plu
 }
 
 void FillErrorStatus(const std::string& plugin, const std::string& message,
-                     v1alpha1::PluginStatus* status) {
+                     v1beta1::PluginStatus* status) {
   status->set_plugin(plugin);
-  status->set_code(v1alpha1::ERROR);
+  status->set_code(v1beta1::CODE_ERROR);
   status->add_reasons(std::string(CutText(message, kMaxReasonBytes)));
 }
 
@@ -50,13 +50,13 @@ sdk::Attempt Evaluator::View(AttemptRecord& attempt, uint32_t plugin, const PodR
 }
 
 void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                          v1alpha1::PreFilterResponse* response) {
+                          v1beta1::PreFilterResponse* response) {
   response->Clear();
   const Profile& profile = *attempt.profile;
   std::set<std::string> allowed;
   std::vector<std::string> restricting;
   bool restricted = false;
-  for (uint32_t index : profile.at(v1alpha1::PRE_FILTER)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PreFilterResult result;
     const Verdict verdict = plugin.pre_filter->PreFilter(View(attempt, index, pod, now), &result);
@@ -64,13 +64,13 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       attempt.skip_filter[index] = 1;
       continue;
     }
-    if (verdict.code() == v1alpha1::UNSCHEDULABLE ||
-        verdict.code() == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) {
+    if (verdict.code() == v1beta1::CODE_UNSCHEDULABLE ||
+        verdict.code() == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE) {
       response->mutable_rejection()->Clear();
       FillStatus(plugin.name, verdict, response->mutable_rejection());
       response->add_rejected_by(plugin.name);
       attempt.other_nodes = verdict.code();
-      if (verdict.code() == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) return;
+      if (verdict.code() == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE) return;
       continue;
     }
     if (!verdict.ok()) {
@@ -94,7 +94,7 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       std::sort(sorted.begin(), sorted.end());
       // As in kube-scheduler, this rejection has no single plugin, unless only one restricted the
       // nodes.
-      attempt.other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+      attempt.other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
       response->mutable_rejection()->Clear();
       FillStatus(sorted.size() == 1 ? sorted[0] : "",
                  Verdict::Unresolvable(
@@ -114,11 +114,11 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
 }
 
 void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                         absl::Span<const Slot> nodes, v1alpha1::PreScoreResponse* response) {
+                         absl::Span<const Slot> nodes, v1beta1::PreScoreResponse* response) {
   response->Clear();
   const Profile& profile = *attempt.profile;
   attempt.skip_score.assign(profile.plugins().size(), 0);
-  for (uint32_t index : profile.at(v1alpha1::PRE_SCORE)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_SCORE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     const Verdict verdict = plugin.pre_score->PreScore(View(attempt, index, pod, now), nodes);
     if (verdict.skip()) {
@@ -137,13 +137,13 @@ void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Tim
 namespace {
 
 void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
-               absl::Span<const Slot> nodes, v1alpha1::PluginScores* out) {
+               absl::Span<const Slot> nodes, v1beta1::PluginScores* out) {
   const auto explained = plugin.Explain(attempt, nodes);
   if (explained.size() != nodes.size()) return;
   for (const std::vector<sdk::ScoreTerm>& node : explained) {
-    v1alpha1::ScoreTerms* terms = out->add_terms();
+    v1beta1::ScoreTerms* terms = out->add_terms();
     for (const sdk::ScoreTerm& term : node) {
-      v1alpha1::ScoreTerm* sent = terms->add_terms();
+      v1beta1::ScoreTerm* sent = terms->add_terms();
       sent->set_name(term.name);
       sent->set_value(term.value);
     }
@@ -154,10 +154,10 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
 
 bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                           absl::Span<const Slot> nodes, NodeVerdictCache* verdict_cache,
-                          v1alpha1::ScoreResponse* response) {
+                          v1beta1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
-  scored_ = profile.at(v1alpha1::SCORE);
+  scored_ = profile.at(v1beta1::EXTENSION_POINT_SCORE);
   std::erase_if(scored_, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
   scores_.resize(scored_.size() * n);
   auto row = [&](size_t i) { return absl::Span<int64_t>(scores_.data() + i * n, n); };
@@ -211,7 +211,7 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
 
 void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                       absl::Span<const Slot> nodes, bool explain,
-                      v1alpha1::ScoreResponse* response) {
+                      v1beta1::ScoreResponse* response) {
   response->Clear();
   if (RunScores(attempt, pod, now, nodes, /*verdict_cache=*/nullptr, response))
     WriteScores(attempt, pod, now, nodes, explain, response);
@@ -219,12 +219,12 @@ void Evaluator::Score(AttemptRecord& attempt, const PodRecord& pod, absl::Time n
 
 void Evaluator::WriteScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                             absl::Span<const Slot> nodes, bool explain,
-                            v1alpha1::ScoreResponse* response) {
+                            v1beta1::ScoreResponse* response) {
   const Profile& profile = *attempt.profile;
   const size_t n = nodes.size();
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
-    v1alpha1::PluginScores* out = response->add_plugins();
+    v1beta1::PluginScores* out = response->add_plugins();
     out->set_plugin(plugin.name);
     std::string& bytes = *out->mutable_scores();
     bytes.resize(n);
@@ -245,7 +245,7 @@ size_t Evaluator::SelectNode(const AttemptRecord& attempt, size_t num_nodes) {
   const Profile& profile = *attempt.profile;
   totals_.assign(num_nodes, 0);
   int64_t* const __restrict totals = totals_.data();
-  const auto& plugins = profile.at(v1alpha1::SCORE);
+  const auto& plugins = profile.at(v1beta1::EXTENSION_POINT_SCORE);
   for (size_t i = 0; i < scored_.size(); ++i) {
     const auto at = std::find(plugins.begin(), plugins.end(), scored_[i]) - plugins.begin();
     const int64_t weight = profile.score_weights()[static_cast<size_t>(at)];
@@ -273,7 +273,7 @@ size_t Evaluator::SelectNode(const AttemptRecord& attempt, size_t num_nodes) {
 
 Evaluator::Choice Evaluator::Choose(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                                     absl::Span<const Slot> nodes, const SearchOptions& options,
-                                    v1alpha1::FilterResponse* filter) {
+                                    v1beta1::FilterResponse* filter) {
   Filter(attempt, pod, now, nodes, options, filter, &feasible_);
   Choice choice;
   choice.processed = filter->processed();
@@ -290,7 +290,7 @@ void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod
   choice->feasible = static_cast<uint32_t>(feasible_.size());
   if (feasible_.empty()) return;
   size_t index = 0;
-  if (feasible_.size() > 1 && !attempt.profile->at(v1alpha1::SCORE).empty()) {
+  if (feasible_.size() > 1 && !attempt.profile->at(v1beta1::EXTENSION_POINT_SCORE).empty()) {
     PreScore(attempt, pod, now, feasible_, &pre_score_);
     score_.Clear();
     if (pre_score_.has_error() ||
@@ -305,10 +305,10 @@ void Evaluator::ChooseAmongFeasible(AttemptRecord& attempt, const PodRecord& pod
   choice->slot = feasible_[index];
 }
 
-std::unique_ptr<v1alpha1::PlannedPlacement> Evaluator::Explain(AttemptRecord& attempt,
-                                                               const PodRecord& pod,
-                                                               absl::Time now) {
-  auto scores = std::make_unique<v1alpha1::PlannedPlacement>();
+std::unique_ptr<v1beta1::PlannedPlacement> Evaluator::Explain(AttemptRecord& attempt,
+                                                              const PodRecord& pod,
+                                                              absl::Time now) {
+  auto scores = std::make_unique<v1beta1::PlannedPlacement>();
   scores->mutable_scored()->mutable_slots()->Add(feasible_.begin(), feasible_.end());
   WriteScores(attempt, pod, now, feasible_, /*explain=*/true, scores->mutable_score());
   return scores;

@@ -11,16 +11,16 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/attempt_record.h"
 #include "plugin_host/runtime/node_verdict_cache.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
 
 namespace outboard::runtime {
 
@@ -62,15 +62,15 @@ class Evaluator {
                     absl::Time now) const;
 
   void PreFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                 v1alpha1::PreFilterResponse* response);
+                 v1beta1::PreFilterResponse* response);
   // Evaluates `nodes` in order; `feasible` receives the feasible ones.
   void Filter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
               absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-              v1alpha1::FilterResponse* response, std::vector<sdk::Slot>* feasible);
+              v1beta1::FilterResponse* response, std::vector<sdk::Slot>* feasible);
   void PreScore(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                absl::Span<const sdk::Slot> nodes, v1alpha1::PreScoreResponse* response);
+                absl::Span<const sdk::Slot> nodes, v1beta1::PreScoreResponse* response);
   void Score(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-             absl::Span<const sdk::Slot> nodes, bool explain, v1alpha1::ScoreResponse* response);
+             absl::Span<const sdk::Slot> nodes, bool explain, v1beta1::ScoreResponse* response);
   // Everything after PreFilter up to the selection: the node that the shim would select, and the
   // result of the search. `filter` receives Filter's answer.
   struct Choice {
@@ -82,7 +82,7 @@ class Evaluator {
   };
   Choice Choose(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                 absl::Span<const sdk::Slot> nodes, const SearchOptions& options,
-                v1alpha1::FilterResponse* filter);
+                v1beta1::FilterResponse* filter);
   // The same for a pod that is interchangeable with those of the cache: reuses cached verdicts, and
   // adds new ones.
   Choice ChooseAgain(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
@@ -90,23 +90,21 @@ class Evaluator {
                      NodeVerdictCache* verdict_cache);
   // Right after a choice by scores: the nodes among which it was made, and their scores; nothing
   // else of the placement.
-  std::unique_ptr<v1alpha1::PlannedPlacement> Explain(AttemptRecord& attempt,
-                                                      const sdk::PodRecord& pod, absl::Time now);
+  std::unique_ptr<v1beta1::PlannedPlacement> Explain(AttemptRecord& attempt,
+                                                     const sdk::PodRecord& pod, absl::Time now);
   // The index of the node that the shim would select, of nodes just scored without an error.
   size_t SelectNode(const AttemptRecord& attempt, size_t num_nodes);
   void FilterHypotheses(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                        absl::Span<const NodeChange> hypotheses,
-                        v1alpha1::FilterResponse* response);
+                        absl::Span<const NodeChange> hypotheses, v1beta1::FilterResponse* response);
   // For an attempt that PreFilter or Filter left without a node. The caller has checked that the
   // numbers of answers and open questions are equal.
   void PostFilter(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                  const v1alpha1::PostFilterRequest& request,
-                  v1alpha1::PostFilterResponse* response);
+                  const v1beta1::PostFilterRequest& request, v1beta1::PostFilterResponse* response);
 
   // The same for a pod whose group did not fit.
   void PostFilterGroup(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                        const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
-                       v1alpha1::PostFilterResponse* response);
+                       v1beta1::PostFilterResponse* response);
 
   // Runs the Filter plugins on one node as it is now, with and without the nominated pods; returns
   // success, or the first rejection or failure with its plugin.
@@ -127,11 +125,11 @@ class Evaluator {
   // Fills `scored_` and `scores_` with normalised scores; false with an error in `response`.
   bool RunScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                  absl::Span<const sdk::Slot> nodes, NodeVerdictCache* verdict_cache,
-                 v1alpha1::ScoreResponse* response);
+                 v1beta1::ScoreResponse* response);
   // The scores that RunScores left for these nodes.
   void WriteScores(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
                    absl::Span<const sdk::Slot> nodes, bool explain,
-                   v1alpha1::ScoreResponse* response);
+                   v1beta1::ScoreResponse* response);
   // Scores the nodes without a cached score, with a node-local plugin.
   sdk::Verdict ScoreUnknown(AttemptRecord& attempt, uint32_t plugin, const sdk::PodRecord& pod,
                             absl::Time now, absl::Span<const sdk::Slot> nodes,
@@ -176,11 +174,11 @@ class Evaluator {
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
   // `ask` calls a plugin, and fills in its candidates on success.
   using AskPostFilter = absl::FunctionRef<sdk::Verdict(uint32_t plugin, bool* clear_nomination,
-                                                       v1alpha1::PostFilterResponse* candidates)>;
+                                                       v1beta1::PostFilterResponse* candidates)>;
   static void RunPostFilter(const Profile& profile, AskPostFilter ask,
-                            v1alpha1::PostFilterResponse* response);
+                            v1beta1::PostFilterResponse* response);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
-                      const v1alpha1::FilterResponse& response, AttemptRecord* attempt) const;
+                      const v1beta1::FilterResponse& response, AttemptRecord* attempt) const;
 
   host_cache::ClusterCache* cache_;
   sdk::VerdictTable verdicts_;
@@ -195,17 +193,17 @@ class Evaluator {
   std::vector<uint32_t> unknown_;
   std::vector<sdk::Slot> unknown_slots_;
   std::vector<int64_t> unknown_scores_;
-  v1alpha1::FilterResponse filter_;
-  v1alpha1::PreScoreResponse pre_score_;
-  v1alpha1::ScoreResponse score_;
+  v1beta1::FilterResponse filter_;
+  v1beta1::PreScoreResponse pre_score_;
+  v1beta1::ScoreResponse score_;
   std::vector<int64_t> tie_keys_;
 };
 
 // Writes a verdict in the contract's form, within its limits.
 void FillStatus(const std::string& plugin, const sdk::Verdict& verdict,
-                v1alpha1::PluginStatus* status);
+                v1beta1::PluginStatus* status);
 void FillErrorStatus(const std::string& plugin, const std::string& message,
-                     v1alpha1::PluginStatus* status);
+                     v1beta1::PluginStatus* status);
 // A failure's reasons as one text.
 std::string ErrorText(const sdk::Verdict& verdict);
 

@@ -24,7 +24,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
                             absl::Span<const Slot> nodes, const SearchOptions& options,
                             NodeVerdictCache* verdict_cache, uint32_t* processed) {
   const Profile& profile = *attempt.profile;
-  const std::vector<uint32_t>& filters = profile.at(v1alpha1::FILTER);
+  const std::vector<uint32_t>& filters = profile.at(v1beta1::EXTENSION_POINT_FILTER);
   const bool all_local = std::all_of(filters.begin(), filters.end(), [&](uint32_t index) {
     return attempt.skip_filter[index] != 0 || profile.plugins()[index].node_local;
   });

@@ -92,7 +92,7 @@ uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options) {
 class Evaluator::FilterWriter {
  public:
   FilterWriter(const AttemptRecord& attempt, Evaluator& evaluator, uint32_t wanted,
-               v1alpha1::FilterResponse* response, std::vector<Slot>* feasible)
+               v1beta1::FilterResponse* response, std::vector<Slot>* feasible)
       : attempt_(attempt),
         evaluator_(evaluator),
         wanted_(wanted),
@@ -113,7 +113,7 @@ class Evaluator::FilterWriter {
   const AttemptRecord& attempt_;
   const Evaluator& evaluator_;
   const uint32_t wanted_;
-  v1alpha1::FilterResponse& response_;
+  v1beta1::FilterResponse& response_;
   std::string& feasible_bits_;  // of the response
   std::vector<Slot>& feasible_;
   std::vector<Rejected>& rejected_;  // of the evaluator, by block
@@ -213,7 +213,7 @@ void Evaluator::FilterWriter::Finish() {
 
 void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                        absl::Span<const Slot> nodes, const SearchOptions& options,
-                       v1alpha1::FilterResponse* response, std::vector<Slot>* feasible) {
+                       v1beta1::FilterResponse* response, std::vector<Slot>* feasible) {
   response->Clear();
   feasible->clear();
   verdicts_.Clear();
@@ -259,9 +259,9 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
 }
 
 void Evaluator::NoteRejections(absl::Span<const Slot> nodes, uint32_t start,
-                               const v1alpha1::FilterResponse& response,
+                               const v1beta1::FilterResponse& response,
                                AttemptRecord* attempt) const {
-  if (attempt->profile->at(v1alpha1::POST_FILTER).empty()) return;
+  if (attempt->profile->at(v1beta1::EXTENSION_POINT_POST_FILTER).empty()) return;
   size_t node = start % nodes.size();
   int listed = 0;
   for (uint32_t i = 0; i < response.processed(); ++i) {
@@ -294,7 +294,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
     strip->verdicts[b].Clear();
   }
   sdk::BlockVerdicts verdicts;
-  for (uint32_t index : profile.at(v1alpha1::FILTER)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_FILTER)) {
     if (attempt.skip_filter[index]) continue;
     const Slot* const slots = left.packed ? left.slots.data() : strip->slots.data();
     const sdk::FilterPlugin& filter = *profile.plugins()[index].filter;
@@ -383,7 +383,7 @@ bool Evaluator::EvaluateWithNominated(AttemptRecord& attempt, const PodRecord& p
     return true;
   }
   sdk::BlockVerdicts verdicts;
-  for (uint32_t plugin : profile.at(v1alpha1::FILTER)) {
+  for (uint32_t plugin : profile.at(v1beta1::EXTENSION_POINT_FILTER)) {
     if (attempt.skip_filter[plugin]) continue;
     sdk::FilterSink sink(&verdicts_, plugin, /*candidates=*/1, &verdicts, /*stable=*/false);
     profile.plugins()[plugin].filter->Filter(View(attempt, plugin, pod, now),
@@ -402,7 +402,7 @@ Verdict Evaluator::UpdatePluginStates(AttemptRecord& attempt, const PodRecord& p
                                       uint32_t* failed) {
   const bool add = change == PodChange::kAdd;
   const sdk::NodeView node = cache_->view().node(slot);
-  for (uint32_t index : attempt.profile->at(v1alpha1::PRE_FILTER)) {
+  for (uint32_t index : attempt.profile->at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
     if (attempt.skip_filter[index]) continue;
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     const sdk::Attempt view = View(attempt, index, pod, now);

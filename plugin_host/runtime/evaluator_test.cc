@@ -90,16 +90,17 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
   void Activate(const std::string&, absl::Span<const std::string>) override {}
-  void Write(const std::string&, v1alpha1::Effect) override {}
+  void Write(const std::string&, v1beta1::Effect) override {}
 
   void SetUp() override {
-    v1alpha1::ProfileConfig config;
+    v1beta1::ProfileConfig config;
     config.set_name("p");
     for (const std::string name : {"A", "B"}) {
       sdk::PluginDescriptor descriptor;
       descriptor.name = name;
-      descriptor.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                                     v1alpha1::SCORE};
+      descriptor.extension_points = {
+          v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+          v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
       Script* script = name == "A" ? &a_ : &b_;
       descriptor.create =
           [script](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
@@ -107,21 +108,21 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
       };
       ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
     }
-    for (auto point :
-         {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+    for (auto point : {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                       v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE}) {
       auto* out = config.add_points();
       out->set_extension_point(point);
       out->add_plugins("A");
       out->add_plugins("B");
     }
-    google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
+    google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem> problems;
     profile_ = Profile::Create(config, registry_, &cache_, this, &problems);
     ASSERT_NE(profile_, nullptr) << problems[0].message();
   }
   void AddNodes(int count) {
-    v1alpha1::SyncRequest request;
+    v1beta1::SyncRequest request;
     request.set_version(1);
-    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (int i = 0; i < count; ++i) {
       auto* upsert = request.add_changes()->mutable_node_upsert();
       upsert->set_slot(i);
@@ -131,36 +132,37 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
     ASSERT_TRUE(cache_.Apply(request, now_).ok());
     request.Clear();
     request.set_version(1);
-    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(cache_.Apply(request, now_).ok());
   }
   void Nominate(const std::string& name, int32_t priority, sdk::Slot slot) {
-    v1alpha1::SyncRequest request;
+    v1beta1::SyncRequest request;
+    request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
     request.set_version(2);
     *request.add_changes()->mutable_pod_upsert()->mutable_pod() =
         PodBuilder(name).Priority(priority);
     auto* placement = request.add_changes()->mutable_pod_placement();
     placement->set_uid("default/" + name);
-    placement->set_state(v1alpha1::NOMINATED);
+    placement->set_state(v1beta1::PLACEMENT_STATE_NOMINATED);
     placement->set_slot(slot);
     ASSERT_TRUE(cache_.Apply(request, now_).ok());
   }
   const sdk::PodRecord& Pod() { return *cache_.FindPod("default/pod"); }
-  v1alpha1::PreFilterResponse PreFilter() {
+  v1beta1::PreFilterResponse PreFilter() {
     attempt_.Begin(1, "default/pod", profile_);
-    v1alpha1::PreFilterResponse response;
+    v1beta1::PreFilterResponse response;
     evaluator_.PreFilter(attempt_, Pod(), now_, &response);
     return response;
   }
-  v1alpha1::FilterResponse Filter(const SearchOptions& options = {}) {
+  v1beta1::FilterResponse Filter(const SearchOptions& options = {}) {
     PreFilter();
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterResponse response;
     evaluator_.Filter(attempt_, Pod(), now_, cache_.view().node_order(), options, &response,
                       &feasible_);
     return response;
   }
   // The rejecting plugin of each rejected node, in order.
-  static std::vector<std::string> RejectedBy(const v1alpha1::FilterResponse& response) {
+  static std::vector<std::string> RejectedBy(const v1beta1::FilterResponse& response) {
     std::vector<std::string> plugins;
     int listed = 0;
     for (uint32_t i = 0; i < response.processed(); ++i) {
@@ -175,11 +177,11 @@ class EvaluatorTest : public ::testing::Test, public PushTarget {
     EXPECT_EQ(listed, response.rejected_size());
     return plugins;
   }
-  v1alpha1::ScoreResponse Score() {
+  v1beta1::ScoreResponse Score() {
     Filter();
-    v1alpha1::PreScoreResponse pre_score;
+    v1beta1::PreScoreResponse pre_score;
     evaluator_.PreScore(attempt_, Pod(), now_, feasible_, &pre_score);
-    v1alpha1::ScoreResponse response;
+    v1beta1::ScoreResponse response;
     evaluator_.Score(attempt_, Pod(), now_, feasible_, /*explain=*/false, &response);
     return response;
   }
@@ -221,7 +223,7 @@ TEST_F(EvaluatorTest, TheFirstPluginThatRejectsIsReported) {
   EXPECT_THAT(RejectedBy(response), ElementsAre("A", "B"));
   EXPECT_EQ(response.reasons(0).plugin(), "A");
   EXPECT_EQ(response.reasons(1).plugin(), "B");
-  EXPECT_EQ(response.reasons(1).code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_EQ(response.reasons(1).code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
 }
 
 TEST_F(EvaluatorTest, TheSearchEndsAtOneMoreThanEnough) {
@@ -388,7 +390,7 @@ TEST_F(EvaluatorTest, PreFilterRejectionsAreMerged) {
   EXPECT_THAT(response.rejected_by(), ElementsAre("A", "B"));
   b_.pre_filter = Verdict::Error("broken");
   response = PreFilter();
-  EXPECT_EQ(response.rejection().code(), v1alpha1::ERROR);
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_ERROR);
   EXPECT_EQ(response.rejection().reasons(0), "running PreFilter plugin \"B\": broken");
 }
 

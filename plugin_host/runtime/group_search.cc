@@ -26,7 +26,7 @@ constexpr size_t kMaxExhaustedMembers = 64;
 constexpr int kMaxChoices = 4096;
 
 // `2 Insufficient cpu, 3 node(s) had untolerated taint(s)`, and the plugins of these verdicts.
-std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>* plugins) {
+std::string SumUp(const v1beta1::FilterResponse& filter, std::set<std::string>* plugins) {
   std::vector<uint32_t> counts(static_cast<size_t>(filter.reasons_size()), 0);
   for (int i = 0; i < filter.rejected_for_size(); ++i) {
     for (const char byte : filter.rejected_for(i))
@@ -35,7 +35,7 @@ std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>*
   for (const uint32_t reason : filter.rejected()) ++counts[reason];
   std::map<std::string, uint32_t> by_text;
   for (int i = 0; i < filter.reasons_size(); ++i) {
-    const v1alpha1::PluginStatus& status = filter.reasons(i);
+    const v1beta1::PluginStatus& status = filter.reasons(i);
     if (counts[static_cast<size_t>(i)] == 0) continue;
     plugins->insert(status.plugin());
     for (const std::string& text : status.reasons())
@@ -48,8 +48,8 @@ std::string SumUp(const v1alpha1::FilterResponse& filter, std::set<std::string>*
 }
 
 // The common fields of pods of one template.
-std::string Template(const v1alpha1::Pod& pod) {
-  v1alpha1::Pod common = pod;
+std::string Template(const v1beta1::Pod& pod) {
+  v1beta1::Pod common = pod;
   common.clear_uid();
   common.clear_name();
   common.clear_creation_unix_seconds();
@@ -69,7 +69,7 @@ bool GoesByPodsElsewhere(const AttemptRecord& attempt) {
 
 }  // namespace
 
-absl::Span<const Slot> NodesLeft(const v1alpha1::PreFilterResponse& response,
+absl::Span<const Slot> NodesLeft(const v1beta1::PreFilterResponse& response,
                                  const sdk::NodeTable& nodes, absl::Span<const Slot> base,
                                  std::vector<Slot>* buffer) {
   if (!response.has_node_names()) return base;
@@ -91,7 +91,7 @@ absl::Span<const Slot> NodesLeft(const v1alpha1::PreFilterResponse& response,
 
 std::vector<std::string> PluginsOfRoom(const Profile& profile) {
   std::vector<std::string> names;
-  for (const uint32_t index : profile.at(v1alpha1::FILTER)) {
+  for (const uint32_t index : profile.at(v1beta1::EXTENSION_POINT_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     if (plugin.room != nullptr) names.push_back(plugin.name);
   }
@@ -264,9 +264,9 @@ void GroupSearch::ExamineClasses() {
     some.attempt->Begin(0, some.example->pod.uid(), context_.profile);
     tools_.evaluator->PreFilter(*some.attempt, *some.example, context_.now, &pre_filter_);
     if (pre_filter_.has_rejection()) {
-      const v1alpha1::PluginStatus& rejection = pre_filter_.rejection();
+      const v1beta1::PluginStatus& rejection = pre_filter_.rejection();
       some.rejection = absl::StrJoin(rejection.reasons(), ", ");
-      if (rejection.code() == v1alpha1::ERROR) error_ = some.rejection;
+      if (rejection.code() == v1beta1::CODE_ERROR) error_ = some.rejection;
       rejected_by_.insert(pre_filter_.rejected_by().begin(), pre_filter_.rejected_by().end());
       continue;
     }
@@ -280,7 +280,7 @@ void GroupSearch::ExamineClasses() {
     }
     if (GoesByPodsElsewhere(*some.attempt)) feasible.assign(left.begin(), left.end());
     at_most.assign(feasible.size(), static_cast<int64_t>(some.size));
-    for (const uint32_t index : context_.profile->at(v1alpha1::FILTER)) {
+    for (const uint32_t index : context_.profile->at(v1beta1::EXTENSION_POINT_FILTER)) {
       const sdk::CapacityPlugin* room = context_.profile->plugins()[index].room;
       if (room == nullptr || some.attempt->skip_filter[index] != 0) continue;
       room->LimitCapacity(tools_.evaluator->View(*some.attempt, index, *some.example, context_.now),
@@ -389,7 +389,7 @@ bool GroupSearch::BeginMember(const Member& member, PlannedPod* planned,
   planned->attempt->Begin(0, member.pod->pod.uid(), context_.profile);
   tools_.evaluator->PreFilter(*planned->attempt, *member.pod, context_.now, &pre_filter_);
   if (pre_filter_.has_rejection()) {
-    if (pre_filter_.rejection().code() == v1alpha1::ERROR)
+    if (pre_filter_.rejection().code() == v1beta1::CODE_ERROR)
       error_ = absl::StrJoin(pre_filter_.rejection().reasons(), ", ");
     why_ = absl::StrJoin(pre_filter_.rejection().reasons(), ", ");
     rejected_by_.insert(pre_filter_.rejected_by().begin(), pre_filter_.rejected_by().end());
@@ -399,7 +399,7 @@ bool GroupSearch::BeginMember(const Member& member, PlannedPod* planned,
   return true;
 }
 
-void GroupSearch::NoteRejection(const v1alpha1::FilterResponse& filter) {
+void GroupSearch::NoteRejection(const v1beta1::FilterResponse& filter) {
   why_ = SumUp(filter, &rejected_by_);
 }
 
@@ -463,7 +463,7 @@ bool GroupSearch::PlaceInOrder(const std::vector<size_t>& order, absl::Span<cons
 int64_t GroupSearch::RoomNow(const Class& of, Slot slot) const {
   if (of.room[slot] == 0) return 0;
   int64_t at_most = of.room[slot];
-  for (const uint32_t index : context_.profile->at(v1alpha1::FILTER)) {
+  for (const uint32_t index : context_.profile->at(v1beta1::EXTENSION_POINT_FILTER)) {
     const sdk::CapacityPlugin* room = context_.profile->plugins()[index].room;
     if (room == nullptr || of.attempt->skip_filter[index] != 0) continue;
     room->LimitCapacity(tools_.evaluator->View(*of.attempt, index, *of.example, context_.now),

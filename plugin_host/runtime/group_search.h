@@ -18,7 +18,7 @@
 namespace outboard::runtime {
 
 // The nodes that PreFilter left of `base`; `buffer` holds them if not all. Pure.
-absl::Span<const sdk::Slot> NodesLeft(const v1alpha1::PreFilterResponse& response,
+absl::Span<const sdk::Slot> NodesLeft(const v1beta1::PreFilterResponse& response,
                                       const sdk::NodeTable& nodes, absl::Span<const sdk::Slot> base,
                                       std::vector<sdk::Slot>* buffer);
 
@@ -62,7 +62,7 @@ class GroupSearch {
     // where the example does not fit.
     std::unique_ptr<AttemptRecord> attempt;
     std::vector<int64_t> room;
-    v1alpha1::FilterResponse filter;
+    v1beta1::FilterResponse filter;
     std::string rejection;  // at PreFilter: none fits on any node
   };
 
@@ -99,7 +99,7 @@ class GroupSearch {
                                  PlannedPod* planned);
   bool BeginMember(const Member& member, PlannedPod* planned, absl::Span<const sdk::Slot>* nodes);
   int64_t RoomNow(const Class& of, sdk::Slot slot) const;
-  void NoteRejection(const v1alpha1::FilterResponse& filter);
+  void NoteRejection(const v1beta1::FilterResponse& filter);
   bool OutOfTime() { return late_ = late_ || absl::Now() > context_.deadline; }
   bool Enough();
   // Whether this many members of each class could be enough; remembers a part that is short.
@@ -128,8 +128,8 @@ class GroupSearch {
   std::string why_;    // Filter's reasons for the member without a node
   std::string short_;  // `1 of 3 of worker`: the last part that was short
   std::set<std::string> rejected_by_;
-  v1alpha1::PreFilterResponse pre_filter_;
-  v1alpha1::FilterResponse filter_;
+  v1beta1::PreFilterResponse pre_filter_;
+  v1beta1::FilterResponse filter_;
   std::vector<sdk::Slot> left_;
 };
 

@@ -11,9 +11,9 @@
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
-constexpr char kContractVersion[] = "v1alpha1";
+constexpr char kContractVersion[] = "v1beta1";
 
 bool ValidSessionId(absl::string_view id) {
   return !id.empty() && id.size() <= 63 && std::all_of(id.begin(), id.end(), [](unsigned char c) {
@@ -30,53 +30,55 @@ Host::Host(HostIdentity identity, const sdk::PluginRegistry* registry, MetricSin
   attempts_metric_ = metrics_->NewGauge(AttemptsInFlightMetric(), {identity_.instance});
 }
 
-void Host::GetHostInfo(v1alpha1::GetHostInfoResponse* response) const {
+void Host::Handshake(handshake::v1::HandshakeResponse* response) const {
   response->add_contract_versions(kContractVersion);
-  response->set_host_instance(identity_.instance);
+  response->set_instance(identity_.instance);
   response->set_build(identity_.build);
   response->set_build_digest(identity_.build_digest);
   if (identity_.started > absl::UnixEpoch())
     response->set_started_unix_micros(absl::ToUnixMicros(identity_.started));
-  response->add_capabilities(v1alpha1::FUSED_CYCLE);
-  response->add_capabilities(v1alpha1::BATCH);
-  response->add_capabilities(v1alpha1::GROUP_PLAN);
-  response->add_capabilities(v1alpha1::QUEUEING_HINTS);
+}
+
+void Host::GetHostInfo(v1beta1::GetHostInfoResponse* response) const {
+  response->add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
+  response->add_capabilities(v1beta1::CAPABILITY_BATCH);
+  response->add_capabilities(v1beta1::CAPABILITY_GROUP_PLAN);
+  response->add_capabilities(v1beta1::CAPABILITY_QUEUEING_HINTS);
   for (const auto& [name, descriptor] : registry_->descriptors()) {
-    v1alpha1::PluginInfo* info = response->add_plugins();
+    v1beta1::PluginInfo* info = response->add_plugins();
     info->set_name(name);
     for (auto point : descriptor.extension_points) info->add_extension_points(point);
     info->set_default_weight(descriptor.default_weight);
     info->set_args_schema(descriptor.args_schema);
-    const std::vector<v1alpha1::ClusterEvent> events = WakeUpEventsOf(descriptor);
+    const std::vector<v1beta1::ClusterEvent> events = WakeUpEventsOf(descriptor);
     info->mutable_wake_up_events()->Add(events.begin(), events.end());
     for (const std::string& field : descriptor.needed_fields) info->add_needed_fields(field);
     info->mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
-    info->mutable_custom_resources()->Add(descriptor.custom_resources.begin(),
-                                          descriptor.custom_resources.end());
+    for (v1beta1::Interest& interest : *info->mutable_interests())
+      interest.set_no_pod(interest.any_field_set().empty());
+    info->mutable_declared_resources()->Add(descriptor.declared_resources.begin(),
+                                            descriptor.declared_resources.end());
   }
 }
 
-CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time now,
-                           v1alpha1::ConfigureResponse* response) {
-  if (draining_) return CallStatus(CallError::DRAINING, "the host is about to exit");
+CallStatus Host::Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
+                           v1beta1::ConfigureResponse* response) {
+  if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host is about to exit");
   if (!ValidSessionId(request.session_id())) {
-    return CallStatus(CallError::INVALID, "session_id must match [a-z0-9-]{1,63}");
-  }
-  if (request.contract_version() != kContractVersion) {
-    return CallStatus(CallError::INVALID,
-                      absl::StrCat("this host supports only ", kContractVersion));
+    return CallStatus(CallError::REASON_INVALID, "session_id must match [a-z0-9-]{1,63}");
   }
   auto it = sessions_.find(request.session_id());
   if (it == sessions_.end()) {
     if (sessions_.size() >= kMaxSessions && !ForgetOneSession()) {
-      return CallStatus(CallError::INVALID, absl::StrCat("more than ", kMaxSessions, " sessions"));
+      return CallStatus(CallError::REASON_INVALID,
+                        absl::StrCat("more than ", kMaxSessions, " sessions"));
     }
     Entry entry;
     entry.session = std::make_unique<Session>(request.session_id(), registry_, metrics_);
     entry.idle_since = now;
     it = sessions_.emplace(request.session_id(), std::move(entry)).first;
   } else if (it->second.draining) {
-    return CallStatus(CallError::DRAINING, "the session is draining");
+    return CallStatus(CallError::REASON_DRAINING, "the session is draining");
   }
   it->second.session->Configure(request, response);
   if (!it->second.session->configured()) {
@@ -88,19 +90,19 @@ CallStatus Host::Configure(const v1alpha1::ConfigureRequest& request, absl::Time
   return CallStatus::Ok();
 }
 
-void Host::Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse* response) const {
-  using Response = v1alpha1::ProbeResponse;
-  response->set_host_instance(identity_.instance);
-  response->set_state(Response::READY);
+void Host::Probe(const v1beta1::ProbeRequest& request, v1beta1::ProbeResponse* response) const {
+  using Response = v1beta1::ProbeResponse;
+  response->set_instance(identity_.instance);
+  response->set_state(Response::STATE_READY);
   const Entry* entry = nullptr;
   if (!request.session_id().empty()) {
     auto it = sessions_.find(request.session_id());
     if (it != sessions_.end()) entry = &it->second;
     if (entry == nullptr) {
-      response->set_state(Response::INITIALISING);
+      response->set_state(Response::STATE_INITIALIZING);
       response->set_reason("the session is not configured");
     } else if (entry->session->version() == 0) {
-      response->set_state(Response::INITIALISING);
+      response->set_state(Response::STATE_INITIALIZING);
       response->set_reason("waiting for a snapshot");
     }
   }
@@ -111,12 +113,12 @@ void Host::Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse*
     response->set_attempts_in_flight(attempts_in_flight());
   }
   if (draining_ || (entry != nullptr && entry->draining)) {
-    response->set_state(Response::DRAINING);
+    response->set_state(Response::STATE_DRAINING);
     response->set_reason(draining_ ? "the host is about to exit" : "the session is draining");
   }
 }
 
-void Host::Drain(const v1alpha1::DrainRequest& request, v1alpha1::DrainResponse* response) {
+void Host::Drain(const v1beta1::DrainRequest& request, v1beta1::DrainResponse* response) {
   auto it = sessions_.find(request.session_id());
   if (it == sessions_.end()) return;
   it->second.draining = true;
@@ -129,15 +131,15 @@ Session* Host::FindSession(absl::string_view id) {
   return it == sessions_.end() ? nullptr : it->second.session.get();
 }
 
-CallStatus Host::FindSession(const v1alpha1::CallHeader& header, Session** session) {
-  if (header.host_instance() != identity_.instance) {
+CallStatus Host::FindSession(const v1beta1::CallHeader& header, Session** session) {
+  if (header.instance() != identity_.instance) {
     return CallStatus(
-        CallError::WRONG_INSTANCE,
-        absl::StrCat("this is instance ", identity_.instance, ", not ", header.host_instance()));
+        CallError::REASON_WRONG_INSTANCE,
+        absl::StrCat("this is instance ", identity_.instance, ", not ", header.instance()));
   }
   *session = FindSession(header.session_id());
   if (*session != nullptr) return CallStatus::Ok();
-  return CallStatus(CallError::SESSION_UNKNOWN,
+  return CallStatus(CallError::REASON_SESSION_UNKNOWN,
                     absl::StrCat("unknown session ", header.session_id()));
 }
 

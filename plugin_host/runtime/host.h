@@ -8,11 +8,12 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "outboard/handshake/v1/handshake.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::runtime {
 
@@ -41,16 +42,17 @@ class Host {
   Host(HostIdentity identity, const sdk::PluginRegistry* registry, MetricSink* metrics = nullptr);
 
   const HostIdentity& identity() const { return identity_; }
-  void GetHostInfo(v1alpha1::GetHostInfoResponse* response) const;
-  CallStatus Configure(const v1alpha1::ConfigureRequest& request, absl::Time now,
-                       v1alpha1::ConfigureResponse* response);
-  void Probe(const v1alpha1::ProbeRequest& request, v1alpha1::ProbeResponse* response) const;
-  void Drain(const v1alpha1::DrainRequest& request, v1alpha1::DrainResponse* response);
+  void Handshake(handshake::v1::HandshakeResponse* response) const;
+  void GetHostInfo(v1beta1::GetHostInfoResponse* response) const;
+  CallStatus Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
+                       v1beta1::ConfigureResponse* response);
+  void Probe(const v1beta1::ProbeRequest& request, v1beta1::ProbeResponse* response) const;
+  void Drain(const v1beta1::DrainRequest& request, v1beta1::DrainResponse* response);
 
   // Null if the session is unknown.
   Session* FindSession(absl::string_view id);
   // The session of a header, if the header names this instance.
-  CallStatus FindSession(const v1alpha1::CallHeader& header, Session** session);
+  CallStatus FindSession(const v1beta1::CallHeader& header, Session** session);
   // Keeps the session, whose Sync stream is open, until Disconnected.
   void Connected(const std::string& session_id);
   void Disconnected(const std::string& session_id, absl::Time now);

@@ -93,7 +93,7 @@ class Counting : public sdk::Plugin, public sdk::ClusterObserver {
 TEST(HostMetricsTest, PluginsUseTheHostsSinkAndTheHostHasItsOwnMetrics) {
   sdk::PluginDescriptor descriptor;
   descriptor.name = "Counting";
-  descriptor.extension_points = {v1alpha1::POST_BIND};
+  descriptor.extension_points = {v1beta1::EXTENSION_POINT_POST_BIND};
   descriptor.metrics = {{"ticks_total", sdk::MetricType::kCounter, {"profile"}, "Ticks."}};
   descriptor.create =
       [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
@@ -104,29 +104,28 @@ TEST(HostMetricsTest, PluginsUseTheHostsSinkAndTheHostHasItsOwnMetrics) {
   ASSERT_TRUE(registry.Add(descriptor).ok());
   FakeSink sink;
   Host host({"host-1", "", "", absl::UnixEpoch()}, &registry, &sink);
-  v1alpha1::ConfigureRequest request;
+  v1beta1::ConfigureRequest request;
   request.set_session_id("s");
-  request.set_contract_version("v1alpha1");
-  v1alpha1::ProfileConfig* profile = request.add_profiles();
+  v1beta1::ProfileConfig* profile = request.add_profiles();
   profile->set_name("p");
-  v1alpha1::PointConfig* point = profile->add_points();
-  point->set_extension_point(v1alpha1::POST_BIND);
+  v1beta1::PointConfig* point = profile->add_points();
+  point->set_extension_point(v1beta1::EXTENSION_POINT_POST_BIND);
   point->add_plugins("Counting");
-  v1alpha1::ConfigureResponse response;
+  v1beta1::ConfigureResponse response;
   ASSERT_TRUE(host.Configure(request, absl::UnixEpoch(), &response).ok());
   ASSERT_TRUE(response.problems().empty()) << response.DebugString();
   host.Connected("s");
   // Plugins get ticks once they have the cluster.
-  v1alpha1::CallHeader header;
+  v1beta1::CallHeader header;
   header.set_session_id("s");
-  header.set_host_instance("host-1");
+  header.set_instance("host-1");
   Session* session = nullptr;
   ASSERT_TRUE(host.FindSession(header, &session).ok());
   session->BeginSync();
-  v1alpha1::SyncRequest snapshot;
+  v1beta1::SyncRequest snapshot;
   snapshot.set_version(1);
   for (const auto phase :
-       {v1alpha1::SyncRequest::SNAPSHOT_BEGIN, v1alpha1::SyncRequest::SNAPSHOT_END}) {
+       {v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN, v1beta1::SyncRequest::PHASE_SNAPSHOT_END}) {
     snapshot.set_phase(phase);
     ASSERT_TRUE(session->Apply(snapshot, absl::UnixEpoch()).ok());
   }

@@ -82,9 +82,8 @@ class CountingPlugin : public sdk::Plugin,
 class OtherProfileTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    v1alpha1::ConfigureRequest request;
+    v1beta1::ConfigureRequest request;
     request.set_session_id("s");
-    request.set_contract_version("v1alpha1");
     for (const std::string name : {"with", "without"}) {
       // Each profile's own plugin, at all points.
       auto* profile = request.add_profiles();
@@ -92,8 +91,10 @@ class OtherProfileTest : public ::testing::Test {
       sdk::PluginDescriptor descriptor;
       descriptor.name = "Counts-" + name;
       descriptor.extension_points = {
-          v1alpha1::QUEUE_SORT, v1alpha1::PRE_ENQUEUE, v1alpha1::PRE_FILTER, v1alpha1::FILTER,
-          v1alpha1::PRE_SCORE,  v1alpha1::SCORE,       v1alpha1::RESERVE,    v1alpha1::PERMIT};
+          v1beta1::EXTENSION_POINT_QUEUE_SORT, v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
+          v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+          v1beta1::EXTENSION_POINT_PRE_SCORE,  v1beta1::EXTENSION_POINT_SCORE,
+          v1beta1::EXTENSION_POINT_RESERVE,    v1beta1::EXTENSION_POINT_PERMIT};
       for (const auto point : descriptor.extension_points) {
         auto* config = profile->add_points();
         config->set_extension_point(point);
@@ -106,12 +107,12 @@ class OtherProfileTest : public ::testing::Test {
       };
       ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
     }
-    v1alpha1::ConfigureResponse response;
+    v1beta1::ConfigureResponse response;
     session_.Configure(request, &response);
     ASSERT_TRUE(response.problems().empty()) << response.DebugString();
-    v1alpha1::SyncRequest sync;
+    v1beta1::SyncRequest sync;
     sync.set_version(1);
-    sync.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    sync.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     *sync.add_changes()->mutable_node_upsert()->mutable_node() = NodeBuilder("n0").Build();
     auto* second = sync.add_changes()->mutable_node_upsert();
     second->set_slot(1);
@@ -120,7 +121,7 @@ class OtherProfileTest : public ::testing::Test {
     ASSERT_TRUE(session_.Apply(sync, now_).ok());
     sync.Clear();
     sync.set_version(1);
-    sync.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    sync.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(session_.Apply(sync, now_).ok());
   }
 
@@ -128,7 +129,7 @@ class OtherProfileTest : public ::testing::Test {
   Request Call(const std::string& profile) {
     Request request;
     request.mutable_header()->set_attempt_id(attempt_);
-    request.mutable_header()->set_snapshot_version(1);
+    request.mutable_header()->set_exact_version(1);
     request.mutable_header()->set_profile(profile);
     return request;
   }
@@ -143,29 +144,28 @@ class OtherProfileTest : public ::testing::Test {
   // All calls about a pod, from queue to bind.
   void Schedule(const std::string& profile) {
     ++attempt_;
-    auto sort = Call<v1alpha1::SortKeysRequest>(profile);
+    auto sort = Call<v1beta1::SortKeysRequest>(profile);
     sort.add_pod_uids("default/p");
-    v1alpha1::SortKeysResponse sorted;
+    v1beta1::SortKeysResponse sorted;
     EXPECT_TRUE(session_.SortKeys(sort, &sorted).ok());
-    auto gate = Call<v1alpha1::PreEnqueueRequest>(profile);
+    auto gate = Call<v1beta1::PreEnqueueRequest>(profile);
     gate.add_pod_uids("default/p");
-    v1alpha1::PreEnqueueResponse gated;
+    v1beta1::PreEnqueueResponse gated;
     EXPECT_TRUE(session_.PreEnqueue(gate, now_, &gated).ok());
-    auto cycle = Call<v1alpha1::CycleRequest>(profile);
+    auto cycle = Call<v1beta1::CycleRequest>(profile);
     cycle.mutable_pre_filter()->set_pod_uid("default/p");
-    v1alpha1::CycleResponse cycled;
+    v1beta1::CycleResponse cycled;
     EXPECT_TRUE(session_.Cycle(cycle, now_, &cycled).ok());
     EXPECT_EQ(cycled.score().plugins_size(), 1) << cycled.DebugString();
-    v1alpha1::ReserveResponse reserved;
+    v1beta1::ReserveResponse reserved;
     EXPECT_TRUE(
-        session_.Reserve(CallOnNode<v1alpha1::ReserveRequest>(profile), now_, &reserved).ok());
-    v1alpha1::PermitResponse permitted;
+        session_.Reserve(CallOnNode<v1beta1::ReserveRequest>(profile), now_, &reserved).ok());
+    v1beta1::PermitResponse permitted;
     EXPECT_TRUE(
-        session_.Permit(CallOnNode<v1alpha1::PermitRequest>(profile), now_, &permitted).ok());
-    v1alpha1::UnreserveResponse unreserved;
+        session_.Permit(CallOnNode<v1beta1::PermitRequest>(profile), now_, &permitted).ok());
+    v1beta1::UnreserveResponse unreserved;
     EXPECT_TRUE(
-        session_.Unreserve(CallOnNode<v1alpha1::UnreserveRequest>(profile), now_, &unreserved)
-            .ok());
+        session_.Unreserve(CallOnNode<v1beta1::UnreserveRequest>(profile), now_, &unreserved).ok());
   }
 
   const absl::Time now_ = absl::UnixEpoch();

@@ -12,13 +12,13 @@
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 // Limit of a wait, for every plugin.
 constexpr absl::Duration kMaxPermitWait = absl::Minutes(15);
 
 void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
-                  v1alpha1::WaitDecision* out) {
+                  v1beta1::WaitDecision* out) {
   out->set_attempt_id(decision.attempt_id);
   out->set_pod_uid(decision.pod_uid);
   out->set_plugin(plugin);
@@ -28,7 +28,7 @@ void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
 
 // Returns rejections as they are; any other code except success is a failure of the plugin.
 void FillRejection(absl::string_view point, const std::string& plugin, const sdk::Verdict& verdict,
-                   v1alpha1::PluginStatus* status) {
+                   v1beta1::PluginStatus* status) {
   if (verdict.rejected()) {
     FillStatus(plugin, verdict, status);
   } else {
@@ -40,7 +40,7 @@ void FillRejection(absl::string_view point, const std::string& plugin, const sdk
 }
 
 CallStatus UnknownNode(const std::string& name) {
-  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown node ", name));
+  return CallStatus(CallError::REASON_OBJECT_UNKNOWN, absl::StrCat("unknown node ", name));
 }
 
 }  // namespace
@@ -50,8 +50,8 @@ sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now
                       &target.attempt->states[plugin]);
 }
 
-CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
-                            v1alpha1::ReserveResponse* response) {
+CallStatus Session::Reserve(const v1beta1::ReserveRequest& request, absl::Time now,
+                            v1beta1::ReserveResponse* response) {
   Target target;
   if (CallStatus status = FindOrBegin(request.header(), request.pod_uid(), false, &target);
       !status.ok()) {
@@ -60,12 +60,12 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
   const std::optional<sdk::NodeView> node = cache_.view().FindNode(request.node_name());
   if (!node) return UnknownNode(request.node_name());
   const Profile& profile = *target.attempt->profile;
-  for (uint32_t index : profile.at(v1alpha1::RESERVE)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_RESERVE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::ReserveAnswer answer;
     const sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node, &answer);
     if (verdict.ok()) {
-      for (v1alpha1::Effect& effect : answer.effects) {
+      for (v1beta1::Effect& effect : answer.effects) {
         effect.set_plugin(plugin.name);
         *response->add_effects() = std::move(effect);
       }
@@ -73,12 +73,12 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
     }
     response->clear_effects();
     FillRejection("Reserve", plugin.name, verdict, response->mutable_rejection());
-    google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+    google::protobuf::RepeatedPtrField<v1beta1::WaitDecision> decisions;
     RunUnreserve(target, request.node_name(), now, &decisions);
     // The answer has no field for decisions, so the host pushes them.
-    for (const v1alpha1::WaitDecision& decision : decisions) {
+    for (const v1beta1::WaitDecision& decision : decisions) {
       if (!push_) break;
-      v1alpha1::SyncResponse push;
+      v1beta1::SyncResponse push;
       *push.mutable_wait_decision() = decision;
       push_(push);
     }
@@ -88,9 +88,9 @@ CallStatus Session::Reserve(const v1alpha1::ReserveRequest& request, absl::Time 
 }
 
 void Session::RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
-                           google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>* decisions) {
+                           google::protobuf::RepeatedPtrField<v1beta1::WaitDecision>* decisions) {
   const Profile& profile = *target.attempt->profile;
-  const std::vector<uint32_t>& enabled = profile.at(v1alpha1::RESERVE);
+  const std::vector<uint32_t>& enabled = profile.at(v1beta1::EXTENSION_POINT_RESERVE);
   for (auto it = enabled.rbegin(); it != enabled.rend(); ++it) {
     const ProfilePlugin& plugin = profile.plugins()[*it];
     std::vector<sdk::WaitDecision> made;
@@ -101,8 +101,8 @@ void Session::RunUnreserve(const Target& target, const std::string& node_name, a
   }
 }
 
-CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,
-                              v1alpha1::UnreserveResponse* response) {
+CallStatus Session::Unreserve(const v1beta1::UnreserveRequest& request, absl::Time now,
+                              v1beta1::UnreserveResponse* response) {
   Target target;
   if (FindAttempt(request.header(), &target).ok()) {
     RunUnreserve(target, request.node_name(), now, response->mutable_decisions());
@@ -119,8 +119,8 @@ CallStatus Session::Unreserve(const v1alpha1::UnreserveRequest& request, absl::T
   return CallStatus::Ok();
 }
 
-CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time now,
-                           v1alpha1::PermitResponse* response) {
+CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now,
+                           v1beta1::PermitResponse* response) {
   Target target;
   if (CallStatus status =
           FindOrBegin(request.header(), request.pod_uid(), request.resumed(), &target);
@@ -130,7 +130,7 @@ CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time no
   const std::optional<sdk::NodeView> node = cache_.view().FindNode(request.node_name());
   if (!node) return UnknownNode(request.node_name());
   const Profile& profile = *target.attempt->profile;
-  for (uint32_t index : profile.at(v1alpha1::PERMIT)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PERMIT)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PermitAnswer answer;
     const sdk::Verdict verdict = plugin.permit->Permit(View(target, index, now), *node, &answer);
@@ -138,8 +138,8 @@ CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time no
       FillDecision(plugin.name, decision, response->add_decisions());
     }
     if (verdict.ok()) continue;
-    if (verdict.code() == v1alpha1::WAIT) {
-      v1alpha1::PermitWait* wait = response->add_waits();
+    if (verdict.code() == sdk::kWait) {
+      v1beta1::PermitWait* wait = response->add_waits();
       wait->set_plugin(plugin.name);
       wait->set_timeout_millis(absl::ToInt64Milliseconds(std::min(answer.timeout, kMaxPermitWait)));
       wait->set_reason(answer.wait_reason);
@@ -152,10 +152,10 @@ CallStatus Session::Permit(const v1alpha1::PermitRequest& request, absl::Time no
   return CallStatus::Ok();
 }
 
-CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time now,
-                            v1alpha1::PreBindResponse* response) {
+CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time now,
+                            v1beta1::PreBindResponse* response) {
   if (request.results_size() != request.effects_size()) {
-    return CallStatus(CallError::INVALID, "effects and results differ in number");
+    return CallStatus(CallError::REASON_INVALID, "effects and results differ in number");
   }
   Target target;
   AttemptRecord restored;
@@ -163,20 +163,21 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
     // The host started after Reserve: the cache suffices.
     std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
     if (profile == nullptr) {
-      return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
+      return CallStatus(CallError::REASON_NOT_CONFIGURED, request.header().profile());
     }
     target.pod = cache_.FindPod(request.pod_uid());
     if (target.pod == nullptr) {
-      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", request.pod_uid()));
+      return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
+                        absl::StrCat("unknown pod ", request.pod_uid()));
     }
     restored.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
     target.attempt = &restored;
   }
   const Profile& profile = *target.attempt->profile;
-  for (uint32_t index : profile.at(v1alpha1::PRE_BIND)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_BIND)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    std::vector<const v1alpha1::Effect*> effects;
-    std::vector<const v1alpha1::EffectResult*> results;
+    std::vector<const v1beta1::Effect*> effects;
+    std::vector<const v1beta1::EffectResult*> results;
     for (int i = 0; i < request.effects_size(); ++i) {
       if (request.effects(i).plugin() != plugin.name) continue;
       effects.push_back(&request.effects(i));
@@ -188,7 +189,7 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
     const sdk::Verdict verdict =
         plugin.pre_bind->PreBind(View(target, index, now), request.node_name(), progress);
     if (verdict.ok()) continue;
-    if (verdict.code() == v1alpha1::WAIT) {
+    if (verdict.code() == sdk::kWait) {
       response->set_wait(true);
       continue;
     }
@@ -201,7 +202,7 @@ CallStatus Session::PreBind(const v1alpha1::PreBindRequest& request, absl::Time 
 
 void Session::Decide(const std::string& plugin, const sdk::WaitDecision& decision) {
   if (!push_) return;
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   FillDecision(plugin, decision, response.mutable_wait_decision());
   push_(response);
 }

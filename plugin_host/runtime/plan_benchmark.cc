@@ -17,14 +17,14 @@ using sdk::testing::PodBuilder;
 struct Bench {
   explicit Bench(int nodes, bool groups) {
     if (!RegisterBuiltinPlugins(&registry).ok()) abort();
-    v1alpha1::ConfigureRequest request = DefaultProfile(registry);
+    v1beta1::ConfigureRequest request = DefaultProfile(registry);
     if (groups) {
       for (auto& point : *request.mutable_profiles(0)->mutable_points()) {
-        if (point.extension_point() == v1alpha1::PRE_FILTER)
+        if (point.extension_point() == v1beta1::EXTENSION_POINT_PRE_FILTER)
           point.add_plugins("AtomicReplicaCoordinator");
       }
     }
-    v1alpha1::ConfigureResponse configured;
+    v1beta1::ConfigureResponse configured;
     session.Configure(request, &configured);
     if (!configured.problems().empty()) abort();
     FillSession(nodes, &session);
@@ -40,7 +40,8 @@ struct Bench {
       if (!session.Cycle(call, absl::UnixEpoch(), &response).ok()) abort();
       if (response.placements_size() != pods) return state.SkipWithError("not placed");
       state.PauseTiming();
-      v1alpha1::SyncRequest end;
+      v1beta1::SyncRequest end;
+      end.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
       end.set_version(2);
       for (int i = 0; i < pods; ++i) end.add_ended_attempts(attempt + static_cast<uint64_t>(i));
       if (!session.Apply(end, absl::UnixEpoch()).ok()) abort();
@@ -53,15 +54,16 @@ struct Bench {
 
   sdk::PluginRegistry registry;
   Session session{"s", &registry};
-  v1alpha1::CycleRequest call;
-  v1alpha1::CycleResponse response;
+  v1beta1::CycleRequest call;
+  v1beta1::CycleResponse response;
 };
 
 // Interchangeable pods, one call. Arguments: nodes; pods.
 void BM_Batch(benchmark::State& state) {
   Bench bench(static_cast<int>(state.range(0)), /*groups=*/false);
   const int pods = static_cast<int>(state.range(1));
-  v1alpha1::SyncRequest more;
+  v1beta1::SyncRequest more;
+  more.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   more.set_version(2);
   for (int i = 0; i < pods; ++i) {
     *more.add_changes()->mutable_pod_upsert()->mutable_pod() =
@@ -78,10 +80,11 @@ BENCHMARK(BM_Batch)->Args({5000, 64})->Args({5000, 1000})->Unit(benchmark::kMicr
 void BM_Group(benchmark::State& state) {
   Bench bench(static_cast<int>(state.range(0)), /*groups=*/true);
   const int pods = static_cast<int>(state.range(1));
-  v1alpha1::SyncRequest more;
+  v1beta1::SyncRequest more;
+  more.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   more.set_version(2);
-  v1alpha1::CustomObject* group =
-      more.add_changes()->mutable_object_upsert()->mutable_custom_object();
+  v1beta1::GenericObject* group =
+      more.add_changes()->mutable_object_upsert()->mutable_generic_object();
   group->set_resource(std::string(sdk::GroupResource(sdk::GroupDialect::kKubernetes)));
   group->set_namespace_("default");
   group->set_name("g");

@@ -118,8 +118,8 @@ std::vector<PlannedPod> Planner::PlaceNext(const PlanContext& context, const Pla
   host_cache::ClusterCache::Trial trial(cache_);
   trial.Place(*placed.pod, placed.slot);
   SearchOptions options = context.options;
-  v1alpha1::PreFilterResponse pre_filter;
-  v1alpha1::FilterResponse filter;
+  v1beta1::PreFilterResponse pre_filter;
+  v1beta1::FilterResponse filter;
   std::vector<Slot> left;
   for (const PodRecord* pod : pods) {
     if (absl::Now() > context.deadline) break;

@@ -42,7 +42,7 @@ struct PlannedPod {
   uint32_t feasible = 0;
   std::unique_ptr<AttemptRecord> attempt;
   // With PlanContext.explain, if the node was selected by scores; only these two fields.
-  std::unique_ptr<v1alpha1::PlannedPlacement> scores;
+  std::unique_ptr<v1beta1::PlannedPlacement> scores;
 };
 
 // A group's plan: at least `needed` pods, or none and why.

@@ -37,7 +37,7 @@ class CacheDryRun final : public sdk::DryRun {
  public:
   // `response` receives questions; null: no other hosts.
   CacheDryRun(Evaluator* evaluator, host_cache::ClusterCache* cache, AttemptRecord* attempt,
-              const PodRecord* pod, absl::Time now, v1alpha1::PostFilterResponse* response)
+              const PodRecord* pod, absl::Time now, v1beta1::PostFilterResponse* response)
       : evaluator_(evaluator),
         cache_(cache),
         attempt_(attempt),
@@ -98,8 +98,8 @@ class CacheDryRun final : public sdk::DryRun {
     return evaluator_->UpdatePluginStates(*attempt_, *pod_, now_, change, pod, slot_, &plugin);
   }
   void Ask(const Evaluator::NodeVerdict& own) {
-    v1alpha1::PreemptionQuestion* question = response_->add_questions();
-    v1alpha1::Hypothesis* hypothesis = question->mutable_hypothesis();
+    v1beta1::PreemptionQuestion* question = response_->add_questions();
+    v1beta1::SimulatedNode* hypothesis = question->mutable_simulated_node();
     hypothesis->set_slot(slot_);
     hypothesis->set_continues(asked_.has_value());
     const std::vector<PodRecord*> before = asked_.value_or(std::vector<PodRecord*>());
@@ -125,7 +125,7 @@ class CacheDryRun final : public sdk::DryRun {
   AttemptRecord* const attempt_;
   const PodRecord* const pod_;
   const absl::Time now_;
-  v1alpha1::PostFilterResponse* const response_;
+  v1beta1::PostFilterResponse* const response_;
   std::vector<sdk::Code> codes_;  // By slot.
   Slot slot_ = sdk::kNoSlot;
   std::optional<StateCopies> copies_;
@@ -138,21 +138,21 @@ class CacheDryRun final : public sdk::DryRun {
 };
 
 // Stores answers for the next run. After an unexpected answer, later ones on that node are ignored.
-void TakeAnswers(const google::protobuf::RepeatedPtrField<v1alpha1::PluginStatus>& answers,
+void TakeAnswers(const google::protobuf::RepeatedPtrField<v1beta1::PluginStatus>& answers,
                  AttemptRecord* attempt) {
   std::vector<Slot> turned;
   for (int i = 0; i < answers.size(); ++i) {
     const OpenQuestion& question = attempt->questions[static_cast<size_t>(i)];
     if (std::find(turned.begin(), turned.end(), question.slot) != turned.end()) continue;
-    const v1alpha1::PluginStatus& answer = answers[i];
+    const v1beta1::PluginStatus& answer = answers[i];
     attempt->answers[question.slot].emplace_back(
         answer.code(), std::vector<std::string>(answer.reasons().begin(), answer.reasons().end()));
-    if (question.own_ok && answer.code() != v1alpha1::SUCCESS) turned.push_back(question.slot);
+    if (question.own_ok && answer.code() != v1beta1::CODE_SUCCESS) turned.push_back(question.slot);
   }
   attempt->questions.clear();
 }
 
-void TakeVerdictsOfAllHosts(const v1alpha1::JudgedNodes& judged, AttemptRecord* attempt) {
+void TakeVerdictsOfAllHosts(const v1beta1::JudgedNodes& judged, AttemptRecord* attempt) {
   attempt->other_nodes = judged.others();
   attempt->rejected_nodes.clear();
   for (int i = 0; i < std::min(judged.slots_size(), judged.codes_size()); ++i) {
@@ -160,15 +160,15 @@ void TakeVerdictsOfAllHosts(const v1alpha1::JudgedNodes& judged, AttemptRecord* 
   }
 }
 
-void AddReasons(const Verdict& verdict, v1alpha1::PluginStatus* status) {
+void AddReasons(const Verdict& verdict, v1beta1::PluginStatus* status) {
   for (const std::string& reason : verdict.reasons()) {
     status->add_reasons(std::string(CutText(reason, kMaxReasonBytes)));
   }
 }
 
 void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& candidate,
-                  v1alpha1::PostFilterResponse* response) {
-  v1alpha1::PreemptionCandidate* out = response->add_candidates();
+                  v1beta1::PostFilterResponse* response) {
+  v1beta1::PreemptionCandidate* out = response->add_candidates();
   out->set_plugin(plugin);
   out->set_slot(candidate.slot);
   out->set_budget_violations(static_cast<uint32_t>(candidate.budget_violations));
@@ -180,7 +180,7 @@ void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& can
 
 void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                                  absl::Span<const NodeChange> hypotheses,
-                                 v1alpha1::FilterResponse* response) {
+                                 v1beta1::FilterResponse* response) {
   response->Clear();
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   std::string bits((hypotheses.size() + 7) / 8, '\0');
@@ -204,11 +204,11 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
       continue;
     }
     if (own.verdict.ok()) {
-      own = {failed, attempt.profile->at(v1alpha1::FILTER)[0]};
+      own = {failed, attempt.profile->at(v1beta1::EXTENSION_POINT_FILTER)[0]};
     }
-    v1alpha1::PluginStatus status;
+    v1beta1::PluginStatus status;
     FillStatus(attempt.profile->plugins()[own.plugin].name, own.verdict, &status);
-    if (!own.verdict.rejected()) status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    if (!own.verdict.rejected()) status.set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     const auto [known, is_new] = reasons.try_emplace(
         status.SerializeAsString(), static_cast<uint32_t>(response->reasons_size()));
     if (is_new) *response->add_reasons() = std::move(status);
@@ -219,16 +219,16 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
 }
 
 void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                           const v1alpha1::PostFilterRequest& request,
-                           v1alpha1::PostFilterResponse* response) {
-  v1alpha1::PostFilterResponse questions;
+                           const v1beta1::PostFilterRequest& request,
+                           v1beta1::PostFilterResponse* response) {
+  v1beta1::PostFilterResponse questions;
   if (request.has_judged()) TakeVerdictsOfAllHosts(request.judged(), &attempt);
   if (request.answers().empty()) attempt.answers.clear();
   TakeAnswers(request.answers(), &attempt);
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now,
                       request.others_filter() ? &questions : nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
-                       v1alpha1::PostFilterResponse* candidates) {
+                       v1beta1::PostFilterResponse* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     sdk::PostFilterAnswer answer;
     Verdict verdict =
@@ -245,10 +245,10 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
 
 void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                                 const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
-                                v1alpha1::PostFilterResponse* response) {
+                                v1beta1::PostFilterResponse* response) {
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
-                       v1alpha1::PostFilterResponse* candidates) {
+                       v1beta1::PostFilterResponse* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     const sdk::Attempt view = View(attempt, index, pod, now);
     if (plugin.group_post_filter == nullptr) {
@@ -263,14 +263,14 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
       *clear_nomination = preemption.clear_nomination;
       return verdict;
     }
-    v1alpha1::PreemptionCandidate* out = candidates->add_candidates();
+    v1beta1::PreemptionCandidate* out = candidates->add_candidates();
     out->set_plugin(plugin.name);
     out->set_slot(preemption.places.front().second);
     out->set_budget_violations(static_cast<uint32_t>(preemption.budget_violations));
     for (const PodRecord* victim : preemption.victims) out->add_victim_uids(victim->pod.uid());
     for (const PodRecord* other : preemption.companions) out->add_companion_uids(other->pod.uid());
     for (size_t i = 1; i < preemption.places.size(); ++i) {
-      v1alpha1::Nomination* nomination = out->add_nominations();
+      v1beta1::Nomination* nomination = out->add_nominations();
       nomination->set_pod_uid(preemption.places[i].first->pod.uid());
       nomination->set_slot(preemption.places[i].second);
     }
@@ -280,11 +280,11 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
 }
 
 void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
-                              v1alpha1::PostFilterResponse* response) {
+                              v1beta1::PostFilterResponse* response) {
   response->Clear();
-  for (uint32_t index : profile.at(v1alpha1::POST_FILTER)) {
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    v1alpha1::PostFilterResponse candidates;
+    v1beta1::PostFilterResponse candidates;
     bool clear_nomination = false;
     const Verdict verdict = ask(index, &clear_nomination, &candidates);
     if (verdict.ok()) {
@@ -292,21 +292,21 @@ void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
       return;
     }
     const bool goes_on =
-        verdict.code() == v1alpha1::UNSCHEDULABLE || verdict.code() == v1alpha1::PENDING;
-    v1alpha1::PluginStatus* rejection = response->mutable_rejection();
+        verdict.code() == v1beta1::CODE_UNSCHEDULABLE || verdict.code() == v1beta1::CODE_PENDING;
+    v1beta1::PluginStatus* rejection = response->mutable_rejection();
     if (goes_on) {
       // The first plugin that rejects is named, with the reasons of all.
       if (rejection->plugin().empty()) rejection->set_plugin(plugin.name);
-      rejection->set_code(v1alpha1::UNSCHEDULABLE);
+      rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
       if (clear_nomination) response->set_clear_nomination(true);
       AddReasons(verdict, rejection);
       continue;
     }
-    const bool rejected = verdict.code() == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+    const bool rejected = verdict.code() == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
     response->Clear();
     rejection = response->mutable_rejection();
     rejection->set_plugin(plugin.name);
-    rejection->set_code(rejected ? verdict.code() : v1alpha1::ERROR);
+    rejection->set_code(rejected ? verdict.code() : v1beta1::CODE_ERROR);
     response->set_clear_nomination(rejected && clear_nomination);
     AddReasons(verdict, rejection);
     return;

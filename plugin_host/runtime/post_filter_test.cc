@@ -89,31 +89,31 @@ class PostFilterTest : public ::testing::Test {
   }
   void SetUp() override {
     Counting::pre_filter = Verdict::Success();
-    Register("Counting", {v1alpha1::PRE_FILTER, v1alpha1::FILTER},
+    Register("Counting", {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER},
              [] { return std::make_unique<Counting>(); });
-    Register("First", {v1alpha1::POST_FILTER},
+    Register("First", {v1beta1::EXTENSION_POINT_POST_FILTER},
              [this] { return std::make_unique<Scripted>(&first_); });
-    Register("Second", {v1alpha1::POST_FILTER},
+    Register("Second", {v1beta1::EXTENSION_POINT_POST_FILTER},
              [this] { return std::make_unique<Scripted>(&second_); });
     session_ = std::make_unique<Session>("s", &registry_);
-    v1alpha1::ConfigureRequest configure;
-    v1alpha1::ProfileConfig* profile = configure.add_profiles();
+    v1beta1::ConfigureRequest configure;
+    v1beta1::ProfileConfig* profile = configure.add_profiles();
     profile->set_name("p");
-    const auto enable = [profile](v1alpha1::ExtensionPoint point, std::vector<std::string> names) {
+    const auto enable = [profile](v1beta1::ExtensionPoint point, std::vector<std::string> names) {
       auto* out = profile->add_points();
       out->set_extension_point(point);
       for (const std::string& name : names) out->add_plugins(name);
     };
-    enable(v1alpha1::PRE_FILTER, {"Counting"});
-    enable(v1alpha1::FILTER, {"Counting"});
-    enable(v1alpha1::POST_FILTER, {"First", "Second"});
-    v1alpha1::ConfigureResponse configured;
+    enable(v1beta1::EXTENSION_POINT_PRE_FILTER, {"Counting"});
+    enable(v1beta1::EXTENSION_POINT_FILTER, {"Counting"});
+    enable(v1beta1::EXTENSION_POINT_POST_FILTER, {"First", "Second"});
+    v1beta1::ConfigureResponse configured;
     session_->Configure(configure, &configured);
     ASSERT_EQ(configured.problems_size(), 0) << configured.problems(0).message();
 
-    v1alpha1::SyncRequest snapshot;
+    v1beta1::SyncRequest snapshot;
     snapshot.set_version(1);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (int i = 0; i < 2; ++i) {
       auto* upsert = snapshot.add_changes()->mutable_node_upsert();
       upsert->set_slot(i);
@@ -125,10 +125,10 @@ class PostFilterTest : public ::testing::Test {
     ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
     snapshot.Clear();
     snapshot.set_version(1);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
   }
-  static void AddPod(const v1alpha1::Pod& pod, v1alpha1::SyncRequest* request) {
+  static void AddPod(const v1beta1::Pod& pod, v1beta1::SyncRequest* request) {
     *request->add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   }
   // A pod as the cache has it, as plugins get them from node views.
@@ -137,21 +137,21 @@ class PostFilterTest : public ::testing::Test {
   }
 
   // One attempt: Cycle, then PostFilter.
-  v1alpha1::PostFilterResponse Attempt(const v1alpha1::PostFilterRequest& post_filter = {}) {
-    v1alpha1::CycleRequest cycle;
+  v1beta1::PostFilterResponse Attempt(const v1beta1::PostFilterRequest& post_filter = {}) {
+    v1beta1::CycleRequest cycle;
     cycle.mutable_header()->set_attempt_id(1);
-    cycle.mutable_header()->set_snapshot_version(1);
+    cycle.mutable_header()->set_exact_version(1);
     cycle.mutable_header()->set_profile("p");
     cycle.mutable_pre_filter()->set_pod_uid("default/pod");
-    v1alpha1::CycleResponse cycled;
+    v1beta1::CycleResponse cycled;
     EXPECT_TRUE(session_->Cycle(cycle, now_, &cycled).ok());
     cycled_ = cycled;
     header_ = cycle.header();
     return PostFilter(post_filter);
   }
-  v1alpha1::PostFilterResponse PostFilter(v1alpha1::PostFilterRequest request) {
+  v1beta1::PostFilterResponse PostFilter(v1beta1::PostFilterRequest request) {
     *request.mutable_header() = header_;
-    v1alpha1::PostFilterResponse response;
+    v1beta1::PostFilterResponse response;
     const CallStatus status = session_->PostFilter(request, now_, &response);
     EXPECT_TRUE(status.ok()) << status.message();
     return response;
@@ -165,8 +165,8 @@ class PostFilterTest : public ::testing::Test {
   Scripted::Script first_ = Nothing;
   Scripted::Script second_ = Nothing;
   std::unique_ptr<Session> session_;
-  v1alpha1::CycleResponse cycled_;
-  v1alpha1::CallHeader header_;
+  v1beta1::CycleResponse cycled_;
+  v1beta1::CallHeader header_;
 };
 
 TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
@@ -196,50 +196,50 @@ TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
   EXPECT_EQ(node.pods(), before);
   EXPECT_EQ(node.Requested("pods"), 3);
   EXPECT_EQ(session_->cache().view().node(1).host_ports().size(), 1u);
-  const v1alpha1::CycleResponse first = cycled_;
+  const v1beta1::CycleResponse first = cycled_;
   Attempt();
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
 }
 
 // As with a nominated node outside PreFilter's restriction.
 TEST_F(PostFilterTest, ANodeThatWasTriedFirstKeepsItsCode) {
-  std::vector<v1alpha1::Code> codes;
+  std::vector<v1beta1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
     codes = {dry_run.CodeOf(0), dry_run.CodeOf(1)};
     return Verdict::Unschedulable("enough");
   };
-  v1alpha1::CallHeader header;
+  v1beta1::CallHeader header;
   header.set_attempt_id(1);
-  header.set_snapshot_version(1);
+  header.set_exact_version(1);
   header.set_profile("p");
-  v1alpha1::PreFilterRequest pre_filter;
+  v1beta1::PreFilterRequest pre_filter;
   pre_filter.set_pod_uid("default/pod");
-  v1alpha1::PreFilterResponse pre_filtered;
+  v1beta1::PreFilterResponse pre_filtered;
   ASSERT_TRUE(session_->PreFilter(header, pre_filter, now_, &pre_filtered).ok());
   for (const std::vector<uint32_t>& slots : {std::vector<uint32_t>{1}, std::vector<uint32_t>{}}) {
-    v1alpha1::FilterRequest filter;
+    v1beta1::FilterRequest filter;
     filter.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-    v1alpha1::FilterResponse filtered;
+    v1beta1::FilterResponse filtered;
     ASSERT_TRUE(session_->Filter(header, filter, now_, &filtered).ok());
     EXPECT_EQ(filtered.processed(), slots.size());
   }
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   *request.mutable_header() = header;
-  v1alpha1::PostFilterResponse response;
+  v1beta1::PostFilterResponse response;
   ASSERT_TRUE(session_->PostFilter(request, now_, &response).ok());
-  EXPECT_THAT(codes,
-              ElementsAre(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, v1alpha1::UNSCHEDULABLE));
+  EXPECT_THAT(codes, ElementsAre(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE,
+                                 v1beta1::CODE_UNSCHEDULABLE));
 }
 
 TEST_F(PostFilterTest, KnowsWhatFilterSaid) {
-  std::vector<v1alpha1::Code> codes;
+  std::vector<v1beta1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
     codes = {dry_run.CodeOf(0), dry_run.CodeOf(1), dry_run.CodeOf(77)};
     return Verdict::Unschedulable("x");
   };
   Attempt();
-  EXPECT_THAT(codes, ElementsAre(v1alpha1::UNSCHEDULABLE, v1alpha1::UNSCHEDULABLE,
-                                 v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE));
+  EXPECT_THAT(codes, ElementsAre(v1beta1::CODE_UNSCHEDULABLE, v1beta1::CODE_UNSCHEDULABLE,
+                                 v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE));
   for (const Verdict& verdict : {Verdict::Unschedulable("later"), Verdict::Unresolvable("never")}) {
     Counting::pre_filter = verdict;
     Attempt();
@@ -256,7 +256,7 @@ TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
     ADD_FAILURE() << "called although the first succeeded";
     return Verdict::Success();
   };
-  const v1alpha1::PostFilterResponse response = Attempt();
+  const v1beta1::PostFilterResponse response = Attempt();
   EXPECT_FALSE(response.has_rejection());
   ASSERT_EQ(response.candidates_size(), 1);
   EXPECT_EQ(response.candidates(0).plugin(), "First");
@@ -270,9 +270,9 @@ TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
     answer->clear_nomination = true;
     return Verdict::Unschedulable("nor this");
   };
-  v1alpha1::PostFilterResponse response = Attempt();
+  v1beta1::PostFilterResponse response = Attempt();
   EXPECT_EQ(response.rejection().plugin(), "First");
-  EXPECT_EQ(response.rejection().code(), v1alpha1::UNSCHEDULABLE);
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_UNSCHEDULABLE);
   EXPECT_THAT(response.rejection().reasons(), ElementsAre("nothing helps", "nor this"));
   EXPECT_TRUE(response.clear_nomination());
 
@@ -281,7 +281,7 @@ TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
   };
   response = Attempt();
   EXPECT_EQ(response.rejection().plugin(), "Second");
-  EXPECT_EQ(response.rejection().code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   EXPECT_THAT(response.rejection().reasons(), ElementsAre("for good"));
 
   second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
@@ -289,13 +289,14 @@ TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
     return Verdict::Error("it broke");
   };
   response = Attempt();
-  EXPECT_EQ(response.rejection().code(), v1alpha1::ERROR);
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_ERROR);
   EXPECT_THAT(response.rejection().reasons(), ElementsAre("it broke"));
   EXPECT_FALSE(response.clear_nomination());
 }
 
 TEST_F(PostFilterTest, APluginFailureHasUpstreamsText) {
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(1);
   AddPod(PodBuilder("stuck").OnNode("n1"), &request);
   ASSERT_TRUE(session_->Apply(request, now_).ok());
@@ -312,24 +313,24 @@ TEST_F(PostFilterTest, APluginFailureHasUpstreamsText) {
 // --- Several hosts
 
 TEST_F(PostFilterTest, MergedVerdictsReplaceItsOwn) {
-  std::vector<v1alpha1::Code> codes;
+  std::vector<v1beta1::Code> codes;
   first_ = [&](const sdk::Attempt&, sdk::DryRun& dry_run, sdk::PostFilterAnswer*) {
     codes = {dry_run.CodeOf(0), dry_run.CodeOf(1)};
     return Verdict::Unschedulable("x");
   };
-  v1alpha1::PostFilterRequest request;
-  request.mutable_judged()->set_others(v1alpha1::UNSCHEDULABLE);
+  v1beta1::PostFilterRequest request;
+  request.mutable_judged()->set_others(v1beta1::CODE_UNSCHEDULABLE);
   request.mutable_judged()->add_slots(0);
-  request.mutable_judged()->add_codes(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  request.mutable_judged()->add_codes(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   Attempt(request);
-  EXPECT_THAT(codes,
-              ElementsAre(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, v1alpha1::UNSCHEDULABLE));
+  EXPECT_THAT(codes, ElementsAre(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE,
+                                 v1beta1::CODE_UNSCHEDULABLE));
 }
 
 // A question in short form: the node, pods removed (-) and returned (+) since its last question,
 // and the host's own rejection.
-std::string Short(const v1alpha1::PreemptionQuestion& question) {
-  const v1alpha1::Hypothesis& told = question.hypothesis();
+std::string Short(const v1beta1::PreemptionQuestion& question) {
+  const v1beta1::SimulatedNode& told = question.simulated_node();
   std::string text = absl::StrCat(told.continues() ? "then " : "n", told.slot());
   for (const std::string& uid : told.removed_pod_uids()) absl::StrAppend(&text, " -", uid);
   for (const std::string& uid : told.added_pod_uids()) absl::StrAppend(&text, " +", uid);
@@ -337,7 +338,7 @@ std::string Short(const v1alpha1::PreemptionQuestion& question) {
   return text;
 }
 
-std::vector<std::string> Short(const v1alpha1::PostFilterResponse& response) {
+std::vector<std::string> Short(const v1beta1::PostFilterResponse& response) {
   std::vector<std::string> all;
   for (const auto& question : response.questions()) all.push_back(Short(question));
   return all;
@@ -362,17 +363,17 @@ TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
     answer->candidates.push_back({0, {pods[0]}, {}, 0});
     return Verdict::Success();
   };
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   request.set_others_filter(true);
-  v1alpha1::PostFilterResponse response = Attempt(request);
+  v1beta1::PostFilterResponse response = Attempt(request);
   EXPECT_THAT(Short(response),
               ElementsAre("n0 -default/a -default/b -default/c", "then 0", "n1: 1 pods"));
   EXPECT_FALSE(response.has_rejection());
   EXPECT_TRUE(response.candidates().empty());
   // As expected, as expected, and another host's rejection.
-  request.add_answers();
-  request.add_answers();
-  request.add_answers()->set_code(v1alpha1::UNSCHEDULABLE);
+  request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
+  request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
+  request.add_answers()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   response = PostFilter(request);
   EXPECT_THAT(response.questions(), ::testing::IsEmpty());
   ASSERT_EQ(response.candidates_size(), 1);
@@ -388,36 +389,37 @@ TEST_F(PostFilterTest, ARejectionOfOthersLeadsElsewhereOnThatNode) {
     took = dry_run.Filter().ok() ? "first" : dry_run.Filter().ok() ? "second" : "none";
     return Verdict::Unschedulable("x");
   };
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   request.set_others_filter(true);
   EXPECT_THAT(Short(Attempt(request)), SizeIs(1));
-  v1alpha1::PluginStatus* no = request.add_answers();
-  no->set_code(v1alpha1::UNSCHEDULABLE);
+  v1beta1::PluginStatus* no = request.add_answers();
+  no->set_code(v1beta1::CODE_UNSCHEDULABLE);
   no->add_reasons("taken");
-  v1alpha1::PostFilterResponse response = PostFilter(request);
+  v1beta1::PostFilterResponse response = PostFilter(request);
   EXPECT_THAT(Short(response), ElementsAre("n0 -default/a -default/b -default/c"));
   request.clear_answers();
-  request.add_answers();
+  request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
   response = PostFilter(request);
   EXPECT_EQ(took, "second");
   EXPECT_EQ(response.rejection().reasons(0), "x");
 }
 
 TEST_F(PostFilterTest, AnswersMustBeAsManyAsQuestions) {
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   Attempt(request);
-  request.add_answers();
-  v1alpha1::PostFilterResponse response;
+  request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
+  v1beta1::PostFilterResponse response;
   *request.mutable_header() = header_;
-  EXPECT_EQ(session_->PostFilter(request, now_, &response).reason(), v1alpha1::CallError::INVALID);
+  EXPECT_EQ(session_->PostFilter(request, now_, &response).reason(),
+            v1beta1::CallError::REASON_INVALID);
 }
 
 class HypothesesTest : public PostFilterTest {
  protected:
   HypothesesTest() { first_ = Nothing; }
-  v1alpha1::Hypothesis* Add(sdk::Slot slot, std::vector<std::string> removed,
-                            std::vector<std::string> added = {}) {
-    v1alpha1::Hypothesis* hypothesis = request_.add_hypotheses();
+  v1beta1::SimulatedNode* Add(sdk::Slot slot, std::vector<std::string> removed,
+                              std::vector<std::string> added = {}) {
+    v1beta1::SimulatedNode* hypothesis = request_.add_simulated_nodes();
     hypothesis->set_slot(slot);
     hypothesis->mutable_removed_pod_uids()->Assign(removed.begin(), removed.end());
     hypothesis->mutable_added_pod_uids()->Assign(added.begin(), added.end());
@@ -426,7 +428,7 @@ class HypothesesTest : public PostFilterTest {
   // '.' for a node that the pod fits on, else the reason.
   std::vector<std::string> Filter() {
     Attempt();
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterResponse response;
     const CallStatus status = session_->Filter(header_, request_, now_, &response);
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<std::string> verdicts;
@@ -442,12 +444,12 @@ class HypothesesTest : public PostFilterTest {
     }
     return verdicts;
   }
-  v1alpha1::CallError::Reason Refusal() {
+  v1beta1::CallError::Reason Refusal() {
     Attempt();
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterResponse response;
     return session_->Filter(header_, request_, now_, &response).reason();
   }
-  v1alpha1::FilterRequest request_;
+  v1beta1::FilterRequest request_;
 };
 
 TEST_F(HypothesesTest, EachIsEvaluatedAloneOrContinuesTheLast) {
@@ -463,24 +465,25 @@ TEST_F(HypothesesTest, EachIsEvaluatedAloneOrContinuesTheLast) {
 
 TEST_F(HypothesesTest, PodsMustBeWhereTheyAreTakenFrom) {
   Add(1, {"default/a"});
-  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(Refusal(), v1beta1::CallError::REASON_OBJECT_UNKNOWN);
   request_.Clear();
   Add(0, {"default/a", "default/a"});
-  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(Refusal(), v1beta1::CallError::REASON_OBJECT_UNKNOWN);
   request_.Clear();
   Add(0, {}, {"default/a"});
-  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(Refusal(), v1beta1::CallError::REASON_OBJECT_UNKNOWN);
   request_.Clear();
   Add(7, {});
-  EXPECT_EQ(Refusal(), v1alpha1::CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(Refusal(), v1beta1::CallError::REASON_OBJECT_UNKNOWN);
   request_.Clear();
   Add(0, {});
   Add(1, {})->set_continues(true);
-  EXPECT_EQ(Refusal(), v1alpha1::CallError::INVALID);
+  EXPECT_EQ(Refusal(), v1beta1::CallError::REASON_INVALID);
 }
 
 TEST_F(HypothesesTest, APluginThatFailsRejects) {
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(1);
   AddPod(PodBuilder("stuck").OnNode("n1"), &request);
   ASSERT_TRUE(session_->Apply(request, now_).ok());
@@ -491,11 +494,11 @@ TEST_F(HypothesesTest, APluginThatFailsRejects) {
 }
 
 TEST_F(PostFilterTest, NeedsAnAttempt) {
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   request.mutable_header()->set_attempt_id(9);
-  v1alpha1::PostFilterResponse response;
+  v1beta1::PostFilterResponse response;
   EXPECT_EQ(session_->PostFilter(request, now_, &response).reason(),
-            v1alpha1::CallError::ATTEMPT_UNKNOWN);
+            v1beta1::CallError::REASON_ATTEMPT_UNKNOWN);
 }
 
 }  // namespace

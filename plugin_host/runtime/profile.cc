@@ -4,11 +4,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/wake_up_events.h"
+#include "proto/short_names.h"
 
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::ConfigProblem;
+using v1beta1::ConfigProblem;
 using Problems = google::protobuf::RepeatedPtrField<ConfigProblem>;
 
 void AddProblem(Problems* problems, const std::string& profile, const std::string& plugin,
@@ -22,29 +23,29 @@ void AddProblem(Problems* problems, const std::string& profile, const std::strin
 
 bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
   switch (point) {
-    case v1alpha1::PRE_ENQUEUE:
+    case v1beta1::EXTENSION_POINT_PRE_ENQUEUE:
       return plugin.pre_enqueue != nullptr;
-    case v1alpha1::QUEUE_SORT:
+    case v1beta1::EXTENSION_POINT_QUEUE_SORT:
       return plugin.queue_sort != nullptr;
-    case v1alpha1::PRE_FILTER:
+    case v1beta1::EXTENSION_POINT_PRE_FILTER:
       return plugin.pre_filter != nullptr;
-    case v1alpha1::FILTER:
+    case v1beta1::EXTENSION_POINT_FILTER:
       return plugin.filter != nullptr;
-    case v1alpha1::POST_FILTER:
+    case v1beta1::EXTENSION_POINT_POST_FILTER:
       return plugin.post_filter != nullptr;
-    case v1alpha1::PRE_SCORE:
+    case v1beta1::EXTENSION_POINT_PRE_SCORE:
       return plugin.pre_score != nullptr;
-    case v1alpha1::SCORE:
+    case v1beta1::EXTENSION_POINT_SCORE:
       return plugin.score != nullptr;
-    case v1alpha1::RESERVE:
+    case v1beta1::EXTENSION_POINT_RESERVE:
       return plugin.reserve != nullptr;
-    case v1alpha1::PERMIT:
+    case v1beta1::EXTENSION_POINT_PERMIT:
       return plugin.permit != nullptr;
-    case v1alpha1::PRE_BIND:
+    case v1beta1::EXTENSION_POINT_PRE_BIND:
       return plugin.pre_bind != nullptr;
     // The shim implements these itself; a plugin there is only a name in the profile.
-    case v1alpha1::BIND:
-    case v1alpha1::POST_BIND:
+    case v1beta1::EXTENSION_POINT_BIND:
+    case v1beta1::EXTENSION_POINT_POST_BIND:
       return true;
     default:
       return false;
@@ -68,14 +69,14 @@ class Profile::PluginNotifier : public sdk::ShimNotifier {
   void Activate(absl::Span<const std::string> pod_uids) override {
     target_->Activate(plugin_, pod_uids);
   }
-  void Write(v1alpha1::Effect effect) override { target_->Write(plugin_, std::move(effect)); }
+  void Write(v1beta1::Effect effect) override { target_->Write(plugin_, std::move(effect)); }
 
  private:
   const std::string plugin_;
   PushTarget* target_;
 };
 
-std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
+std::unique_ptr<Profile> Profile::Create(const v1beta1::ProfileConfig& config,
                                          const sdk::PluginRegistry& registry,
                                          host_cache::ClusterCache* cache, PushTarget* target,
                                          Problems* problems, MetricSink* metrics) {
@@ -83,7 +84,7 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
   const int before = problems->size();
   profile->name_ = config.name();
   if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
-  for (const v1alpha1::PointConfig& point : config.points()) {
+  for (const v1beta1::PointConfig& point : config.points()) {
     const size_t number = static_cast<size_t>(point.extension_point());
     if (!point.weights().empty() && point.weights_size() != point.plugins_size())
       AddProblem(problems, config.name(), "", "", "not every plugin has a weight");
@@ -96,7 +97,7 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
           std::find(points.begin(), points.end(), point.extension_point()) == points.end()) {
         AddProblem(problems, config.name(), name, "",
                    absl::StrCat("plugin does not implement extension point ",
-                                v1alpha1::ExtensionPoint_Name(point.extension_point())));
+                                ShortName(point.extension_point())));
         continue;
       }
       std::vector<uint32_t>& enabled = profile->points_[number];
@@ -105,12 +106,12 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
         continue;
       }
       enabled.push_back(static_cast<uint32_t>(index));
-      if (point.extension_point() != v1alpha1::SCORE) continue;
+      if (point.extension_point() != v1beta1::EXTENSION_POINT_SCORE) continue;
       const int32_t otherwise = std::max(1, registry.Find(name)->default_weight);
       profile->score_weights_.push_back(i < point.weights_size() ? point.weights(i) : otherwise);
     }
   }
-  for (const v1alpha1::PluginArgs& args : config.args()) {
+  for (const v1beta1::PluginArgs& args : config.args()) {
     if (registry.Find(args.plugin()) == nullptr) {
       AddProblem(problems, config.name(), args.plugin(), "", "args for an unknown plugin");
     }
@@ -130,7 +131,8 @@ std::unique_ptr<Profile> Profile::Create(const v1alpha1::ProfileConfig& config,
 void Profile::CollectSignedParts(const sdk::PluginRegistry& registry) {
   signed_parts_.emplace();
   for (const sdk::ExtensionPoint point :
-       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+       {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE}) {
     for (const uint32_t index : at(point)) {
       const sdk::PluginDescriptor& descriptor = *registry.Find(plugins_[index].name);
       if (!descriptor.signature) return signed_parts_.reset();
@@ -155,7 +157,7 @@ Profile::~Profile() {
   }
 }
 
-int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config,
+int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
                   const sdk::PluginRegistry& registry, PushTarget* target, Problems* problems,
                   MetricSink* metrics) {
   for (size_t i = 0; i < plugins_.size(); ++i) {
@@ -169,7 +171,7 @@ int Profile::Make(const std::string& name, const v1alpha1::ProfileConfig& config
     return -1;
   }
   std::string json;
-  for (const v1alpha1::PluginArgs& args : config.args()) {
+  for (const v1beta1::PluginArgs& args : config.args()) {
     if (args.plugin() == name) json = args.args_json();
   }
   const int before = problems->size();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/metric_sink.h"
 #include "plugin_host/sdk/group_plugin.h"
@@ -18,7 +19,6 @@
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/queueing_hint.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::runtime {
 
@@ -44,8 +44,8 @@ struct ProfilePlugin {
   sdk::GroupPostFilterPlugin* group_post_filter = nullptr;
   bool node_local = false;  // sdk::NodeLocalPlugin
   // Events that requeue pods that it rejected, and the subset with a hint.
-  std::vector<v1alpha1::ClusterEvent> wake_up_events;
-  std::vector<v1alpha1::ClusterEvent> hinted_events;
+  std::vector<v1beta1::ClusterEvent> wake_up_events;
+  std::vector<v1beta1::ClusterEvent> hinted_events;
 };
 
 // Receives plugins' pushes; the profile adds their names.
@@ -56,7 +56,7 @@ class PushTarget {
   virtual void SortKeysChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void GateChanged(absl::Span<const std::string> pod_uids) = 0;
   virtual void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) = 0;
-  virtual void Write(const std::string& plugin, v1alpha1::Effect effect) = 0;
+  virtual void Write(const std::string& plugin, v1beta1::Effect effect) = 0;
 };
 
 // The plugins of a profile, in the order of each point.
@@ -68,9 +68,9 @@ class PushTarget {
 class Profile {
  public:
   static std::unique_ptr<Profile> Create(
-      const v1alpha1::ProfileConfig& config, const sdk::PluginRegistry& registry,
+      const v1beta1::ProfileConfig& config, const sdk::PluginRegistry& registry,
       host_cache::ClusterCache* cache, PushTarget* target,
-      google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
+      google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem>* problems,
       MetricSink* metrics = nullptr);
   ~Profile();
   Profile(const Profile&) = delete;
@@ -98,9 +98,9 @@ class Profile {
   explicit Profile(host_cache::ClusterCache* cache);
   void CollectSignedParts(const sdk::PluginRegistry& registry);
   // The index of a plugin, created if necessary; -1 after a problem.
-  int Make(const std::string& name, const v1alpha1::ProfileConfig& config,
+  int Make(const std::string& name, const v1beta1::ProfileConfig& config,
            const sdk::PluginRegistry& registry, PushTarget* target,
-           google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem>* problems,
+           google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem>* problems,
            MetricSink* metrics);
 
   std::string name_;

@@ -7,15 +7,15 @@
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::ClusterEvent;
-using v1alpha1::QueueEvent;
-using v1alpha1::Wake;
+using v1beta1::ClusterEvent;
+using v1beta1::QueueEvent;
+using v1beta1::QueueHint;
 
 constexpr absl::string_view kUnscheduledPod = "UnscheduledPod";
 
-Wake MakeWake(const std::string& uid, const std::string& plugin,
-              const QueueEvent& event = QueueEvent()) {
-  Wake wake;
+QueueHint MakeWake(const std::string& uid, const std::string& plugin,
+                   const QueueEvent& event = QueueEvent()) {
+  QueueHint wake;
   wake.set_uid(uid);
   wake.set_plugin(plugin);
   if (event.has_event()) *wake.mutable_event() = event.event();
@@ -24,13 +24,13 @@ Wake MakeWake(const std::string& uid, const std::string& plugin,
 }
 
 bool ConcernsOnlyItsPod(absl::string_view resource, ClusterEvent::Action action) {
-  return resource == kUnscheduledPod && action != ClusterEvent::ADD &&
-         action != ClusterEvent::DELETE;
+  return resource == kUnscheduledPod && action != ClusterEvent::ACTION_ADD &&
+         action != ClusterEvent::ACTION_DELETE;
 }
 
 // The pod with the node on which the shim placed it.
-std::unique_ptr<v1alpha1::Pod> CopyOf(const sdk::PodRecord& record, const sdk::ClusterView& view) {
-  auto pod = std::make_unique<v1alpha1::Pod>(record.pod);
+std::unique_ptr<v1beta1::Pod> CopyOf(const sdk::PodRecord& record, const sdk::ClusterView& view) {
+  auto pod = std::make_unique<v1beta1::Pod>(record.pod);
   if (record.on_node()) pod->set_node_name(view.node(record.slot).name());
   return pod;
 }
@@ -45,9 +45,9 @@ bool QueueingHints::Event::complete() const {
   const bool has_old = old_node != nullptr || old_pod != nullptr || old_object != nullptr;
   const bool has_new = new_node != nullptr || new_pod != nullptr || new_object != nullptr;
   switch (action()) {
-    case ClusterEvent::ADD:
+    case ClusterEvent::ACTION_ADD:
       return has_new;
-    case ClusterEvent::DELETE:
+    case ClusterEvent::ACTION_DELETE:
       return has_old;
     default:
       return has_old && has_new;
@@ -77,13 +77,13 @@ void QueueingHints::Reset() {
 
 void QueueingHints::Keep(bool after, Event* event) const {
   // An added object has no state before, a removed object none after.
-  if (event->action() == (after ? ClusterEvent::DELETE : ClusterEvent::ADD)) return;
+  if (event->action() == (after ? ClusterEvent::ACTION_DELETE : ClusterEvent::ACTION_ADD)) return;
   const sdk::ClusterView view = cache_->view();
   switch (event->told.about_case()) {
     case QueueEvent::kNodeName:
       if (auto node = view.FindNode(event->told.node_name())) {
         (after ? event->new_node : event->old_node) =
-            std::make_unique<v1alpha1::Node>(node->proto());
+            std::make_unique<v1beta1::Node>(node->proto());
       }
       break;
     case QueueEvent::kPodUid:
@@ -92,9 +92,9 @@ void QueueingHints::Keep(bool after, Event* event) const {
       }
       break;
     case QueueEvent::kObject:
-      if (const v1alpha1::ClusterObject* object = view.objects().FindSame(event->told.object())) {
+      if (const v1beta1::ClusterObject* object = view.objects().FindSame(event->told.object())) {
         (after ? event->new_object : event->old_object) =
-            std::make_unique<v1alpha1::ClusterObject>(*object);
+            std::make_unique<v1beta1::ClusterObject>(*object);
       }
       break;
     case QueueEvent::ABOUT_NOT_SET:
@@ -102,7 +102,7 @@ void QueueingHints::Keep(bool after, Event* event) const {
   }
 }
 
-void QueueingHints::BeforeChange(const v1alpha1::SyncRequest& request) {
+void QueueingHints::BeforeChange(const v1beta1::SyncRequest& request) {
   pending_.clear();
   for (const QueueEvent& told : request.events()) {
     if (told.event().actions_size() != 1) continue;
@@ -112,9 +112,11 @@ void QueueingHints::BeforeChange(const v1alpha1::SyncRequest& request) {
   }
 }
 
-void QueueingHints::AfterChange(const v1alpha1::SyncRequest& request, std::vector<Wake>* wakes) {
-  for (const std::string& uid : request.no_longer_waiting()) StopWaiting(uid);
-  for (const v1alpha1::WaitingPod& told : request.waiting_pods()) BeginWaiting(told, wakes);
+void QueueingHints::AfterChange(const v1beta1::SyncRequest& request,
+                                std::vector<QueueHint>* wakes) {
+  for (const std::string& uid : request.removed_unschedulable_pod_uids()) StopWaiting(uid);
+  for (const v1beta1::UnschedulablePod& told : request.unschedulable_pods())
+    BeginWaiting(told, wakes);
   for (Event& event : pending_) {
     Keep(/*after=*/true, &event);
     if (!event.complete()) continue;
@@ -163,7 +165,8 @@ void QueueingHints::StopWaiting(const std::string& uid) {
   waiting_.erase(it);
 }
 
-void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<Wake>* wakes) {
+void QueueingHints::BeginWaiting(const v1beta1::UnschedulablePod& told,
+                                 std::vector<QueueHint>* wakes) {
   StopWaiting(told.uid());
   const sdk::PodRecord* pod = cache_->FindPod(told.uid());
   if (pod == nullptr) return;
@@ -187,7 +190,7 @@ void QueueingHints::BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<W
   waiting_[told.uid()] = std::move(waiting);
 }
 
-void QueueingHints::EvaluateAll(const Event& event, std::vector<Wake>* wakes) {
+void QueueingHints::EvaluateAll(const Event& event, std::vector<QueueHint>* wakes) {
   std::vector<std::string> woken;
   const auto evaluate = [&](const std::string& uid) {
     Waiting& waiting = waiting_.at(uid);

@@ -14,10 +14,10 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/queueing_hint.pb.h"
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/profile.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/queueing_hint.pb.h"
 
 namespace outboard::runtime {
 
@@ -44,8 +44,8 @@ class QueueingHints {
 
   QueueingHints(const host_cache::ClusterCache* cache, FindProfile find_profile)
       : cache_(cache), find_profile_(std::move(find_profile)) {}
-  void BeforeChange(const v1alpha1::SyncRequest& request);
-  void AfterChange(const v1alpha1::SyncRequest& request, std::vector<v1alpha1::Wake>* wakes);
+  void BeforeChange(const v1beta1::SyncRequest& request);
+  void AfterChange(const v1beta1::SyncRequest& request, std::vector<v1beta1::QueueHint>* wakes);
   // Profiles were replaced; the old ones are still there.
   void ProfilesChanged();
   // Drops all waiting pods and events.
@@ -56,19 +56,19 @@ class QueueingHints {
  private:
   // An event with its object, before and after.
   struct Event {
-    v1alpha1::QueueEvent told;
-    std::unique_ptr<v1alpha1::Node> old_node, new_node;
-    std::unique_ptr<v1alpha1::Pod> old_pod, new_pod;
-    std::unique_ptr<v1alpha1::ClusterObject> old_object, new_object;
+    v1beta1::QueueEvent told;
+    std::unique_ptr<v1beta1::Node> old_node, new_node;
+    std::unique_ptr<v1beta1::Pod> old_pod, new_pod;
+    std::unique_ptr<v1beta1::ClusterObject> old_object, new_object;
 
     absl::string_view resource() const { return told.event().resource(); }
-    v1alpha1::ClusterEvent::Action action() const { return told.event().actions(0); }
+    v1beta1::ClusterEvent::Action action() const { return told.event().actions(0); }
     bool concerns_only_its_pod() const;
     bool complete() const;
     sdk::ObjectChange change() const;
   };
   struct Waiting {
-    v1alpha1::WaitingPod told;
+    v1beta1::UnschedulablePod told;
     std::string profile;
     // In the order of evaluation, PENDING first; null: unknown plugin.
     std::vector<const ProfilePlugin*> rejectors;
@@ -80,8 +80,8 @@ class QueueingHints {
   void Resolve(Waiting* waiting) const;
   void StopWaiting(const std::string& uid);
   // Also evaluates earlier events for it.
-  void BeginWaiting(const v1alpha1::WaitingPod& told, std::vector<v1alpha1::Wake>* wakes);
-  void EvaluateAll(const Event& event, std::vector<v1alpha1::Wake>* wakes);
+  void BeginWaiting(const v1beta1::UnschedulablePod& told, std::vector<v1beta1::QueueHint>* wakes);
+  void EvaluateAll(const Event& event, std::vector<v1beta1::QueueHint>* wakes);
   // The plugin whose rejection the event may end; null: none.
   const ProfilePlugin* Evaluate(const Waiting& waiting, const Event& event) const;
 

@@ -22,7 +22,7 @@ using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-using v1alpha1::ClusterEvent;
+using v1beta1::ClusterEvent;
 
 // A plugin's calls and its programmed answers.
 struct Script {
@@ -32,17 +32,17 @@ struct Script {
 };
 
 std::string Describe(const sdk::ObjectChange& change) {
-  const auto label = [](const v1alpha1::Node* node) -> std::string {
+  const auto label = [](const v1beta1::Node* node) -> std::string {
     return node == nullptr ? "none" : absl::StrCat(node->name(), "/", node->labels().at("l"));
   };
-  const auto place = [](const v1alpha1::Pod* pod) -> std::string {
+  const auto place = [](const v1beta1::Pod* pod) -> std::string {
     return pod == nullptr ? "none" : absl::StrCat(pod->name(), "@", pod->node_name());
   };
   if (change.old_pod != nullptr || change.new_pod != nullptr) {
     return absl::StrCat(place(change.old_pod), " to ", place(change.new_pod));
   }
   if (change.old_object != nullptr || change.new_object != nullptr) {
-    const auto driver = [](const v1alpha1::ClusterObject* object) -> std::string {
+    const auto driver = [](const v1beta1::ClusterObject* object) -> std::string {
       return object == nullptr ? "none" : object->storage_class().provisioner();
     };
     return absl::StrCat(driver(change.old_object), " to ", driver(change.new_object));
@@ -75,41 +75,42 @@ class Hintless : public sdk::Plugin, public sdk::PreEnqueuePlugin {
 class QueueingHintsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    AddPlugin("Nodes", {sdk::WakeOn("Node", {ClusterEvent::ADD, ClusterEvent::DELETE,
-                                             ClusterEvent::UPDATE_NODE_LABEL})});
-    AddPlugin("Pods", {sdk::WakeOn("Pod", {ClusterEvent::ADD, ClusterEvent::DELETE,
-                                           ClusterEvent::UPDATE_POD_LABEL})});
-    AddPlugin("Classes", {sdk::WakeOn("StorageClass", {ClusterEvent::ADD, ClusterEvent::DELETE,
-                                                       ClusterEvent::UPDATE_OTHER})});
+    AddPlugin("Nodes", {sdk::WakeOn("Node", {ClusterEvent::ACTION_ADD, ClusterEvent::ACTION_DELETE,
+                                             ClusterEvent::ACTION_UPDATE_NODE_LABEL})});
+    AddPlugin("Pods", {sdk::WakeOn("Pod", {ClusterEvent::ACTION_ADD, ClusterEvent::ACTION_DELETE,
+                                           ClusterEvent::ACTION_UPDATE_POD_LABEL})});
+    AddPlugin("Classes",
+              {sdk::WakeOn("StorageClass", {ClusterEvent::ACTION_ADD, ClusterEvent::ACTION_DELETE,
+                                            ClusterEvent::ACTION_UPDATE_OTHER})});
     AddPlugin("Quiet", {});
-    AddPlugin("Hintless", {sdk::WakeOn("Node", {ClusterEvent::ADD})});
+    AddPlugin("Hintless", {sdk::WakeOn("Node", {ClusterEvent::ACTION_ADD})});
     session_ = std::make_unique<Session>("s", &registry_);
     Configure();
-    session_->SetPush([this](const v1alpha1::SyncResponse& push) {
-      for (const v1alpha1::Wake& wake : push.wakes().wakes()) {
+    session_->SetPush([this](const v1beta1::SyncResponse& push) {
+      for (const v1beta1::QueueHint& wake : push.queue_hints().hints()) {
         wakes_.push_back(absl::StrCat(wake.uid(), " by ", wake.plugin(), " #", wake.number()));
         last_wake_ = wake;
       }
     });
-    v1alpha1::SyncRequest snapshot;
+    v1beta1::SyncRequest snapshot;
     snapshot.set_version(1);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     *snapshot.add_changes()->mutable_node_upsert()->mutable_node() = Node("n0", "a");
     for (const char* name : {"p", "q"}) {
-      v1alpha1::Pod pod = PodBuilder(name).Build();
+      v1beta1::Pod pod = PodBuilder(name).Build();
       pod.set_scheduler_name("default");
       *snapshot.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
     }
     ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
     snapshot.Clear();
     snapshot.set_version(1);
-    snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(session_->Apply(snapshot, now_).ok());
   }
   void AddPlugin(const std::string& name, std::vector<ClusterEvent> events) {
     sdk::PluginDescriptor descriptor;
     descriptor.name = name;
-    descriptor.extension_points = {v1alpha1::PRE_ENQUEUE};
+    descriptor.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE};
     descriptor.wake_up_events = std::move(events);
     Script* script = &scripts_[name];
     const bool hints = name != "Hintless";
@@ -123,57 +124,59 @@ class QueueingHintsTest : public ::testing::Test {
     ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
   }
   void Configure() {
-    v1alpha1::ConfigureRequest request;
+    v1beta1::ConfigureRequest request;
     auto* profile = request.add_profiles();
     profile->set_name("default");
     auto* point = profile->add_points();
-    point->set_extension_point(v1alpha1::PRE_ENQUEUE);
+    point->set_extension_point(v1beta1::EXTENSION_POINT_PRE_ENQUEUE);
     for (const auto& [name, script] : scripts_) point->add_plugins(name);
-    v1alpha1::ConfigureResponse response;
+    v1beta1::ConfigureResponse response;
     session_->Configure(request, &response);
     ASSERT_TRUE(response.problems().empty()) << response.DebugString();
   }
-  static v1alpha1::Node Node(const std::string& name, const std::string& label) {
+  static v1beta1::Node Node(const std::string& name, const std::string& label) {
     return NodeBuilder(name).Label("l", label).Build();
   }
 
   // A new message; needs no earlier events unless set.
-  v1alpha1::SyncRequest Delta() {
-    v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest Delta() {
+    v1beta1::SyncRequest request;
+    request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
     request.set_version(++version_);
     request.set_events_needed_from(1000);
     return request;
   }
-  void Apply(const v1alpha1::SyncRequest& request) {
+  void Apply(const v1beta1::SyncRequest& request) {
     const absl::Status status = session_->Apply(request, now_);
     ASSERT_TRUE(status.ok()) << status;
   }
-  static v1alpha1::WaitingPod* AddWaiting(v1alpha1::SyncRequest* request, const std::string& pod,
-                                          const std::string& plugin, uint64_t since) {
-    v1alpha1::WaitingPod* waiting = request->add_waiting_pods();
+  static v1beta1::UnschedulablePod* AddWaiting(v1beta1::SyncRequest* request,
+                                               const std::string& pod, const std::string& plugin,
+                                               uint64_t since) {
+    v1beta1::UnschedulablePod* waiting = request->add_unschedulable_pods();
     waiting->set_uid("default/" + pod);
     waiting->add_rejected_by(plugin);
     waiting->set_since(since);
     return waiting;
   }
   void Waits(const std::string& pod, const std::string& plugin, uint64_t since = 1000) {
-    v1alpha1::SyncRequest request = Delta();
+    v1beta1::SyncRequest request = Delta();
     AddWaiting(&request, pod, plugin, since);
     Apply(request);
   }
-  static v1alpha1::QueueEvent* AddEvent(v1alpha1::SyncRequest* request, uint64_t number,
-                                        const std::string& resource, ClusterEvent::Action action) {
-    v1alpha1::QueueEvent* event = request->add_events();
+  static v1beta1::QueueEvent* AddEvent(v1beta1::SyncRequest* request, uint64_t number,
+                                       const std::string& resource, ClusterEvent::Action action) {
+    v1beta1::QueueEvent* event = request->add_events();
     event->set_number(number);
     event->mutable_event()->set_resource(resource);
     event->mutable_event()->add_actions(action);
     return event;
   }
   // n0's label becomes `label`, as event `number`.
-  v1alpha1::SyncRequest Relabel(const std::string& label, uint64_t number) {
-    v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest Relabel(const std::string& label, uint64_t number) {
+    v1beta1::SyncRequest request = Delta();
     *request.add_changes()->mutable_node_upsert()->mutable_node() = Node("n0", label);
-    AddEvent(&request, number, "Node", ClusterEvent::UPDATE_NODE_LABEL)->set_node_name("n0");
+    AddEvent(&request, number, "Node", ClusterEvent::ACTION_UPDATE_NODE_LABEL)->set_node_name("n0");
     return request;
   }
   std::vector<std::string> TakeWakes() { return std::exchange(wakes_, {}); }
@@ -184,7 +187,7 @@ class QueueingHintsTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
   int64_t version_ = 1;
   std::vector<std::string> wakes_;
-  v1alpha1::Wake last_wake_;
+  v1beta1::QueueHint last_wake_;
 };
 
 TEST_F(QueueingHintsTest, ThePluginSeesTheObjectBeforeAndAfter) {
@@ -193,7 +196,7 @@ TEST_F(QueueingHintsTest, ThePluginSeesTheObjectBeforeAndAfter) {
   EXPECT_THAT(scripts_["Nodes"].asked, ElementsAre("p: n0/a to n0/b"));
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
   EXPECT_EQ(last_wake_.event().resource(), "Node");
-  EXPECT_EQ(last_wake_.event().actions(0), ClusterEvent::UPDATE_NODE_LABEL);
+  EXPECT_EQ(last_wake_.event().actions(0), ClusterEvent::ACTION_UPDATE_NODE_LABEL);
 }
 
 TEST_F(QueueingHintsTest, AWakeEndsTheWait) {
@@ -227,18 +230,18 @@ TEST_F(QueueingHintsTest, AnEventCostsOnlyThePodsThatItsPluginsRejected) {
 TEST_F(QueueingHintsTest, AddedAndRemovedObjectsHaveOneSide) {
   scripts_["Nodes"].hint = Hint::kSkip;
   Waits("p", "Nodes");
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   request.add_changes()->mutable_node_upsert()->set_slot(1);
   *request.mutable_changes(0)->mutable_node_upsert()->mutable_node() = Node("n1", "x");
-  AddEvent(&request, 1001, "Node", ClusterEvent::ADD)->set_node_name("n1");
+  AddEvent(&request, 1001, "Node", ClusterEvent::ACTION_ADD)->set_node_name("n1");
   Apply(request);
   request = Delta();
   request.add_changes()->mutable_node_remove()->set_slot(1);
-  AddEvent(&request, 1002, "Node", ClusterEvent::DELETE)->set_node_name("n1");
+  AddEvent(&request, 1002, "Node", ClusterEvent::ACTION_DELETE)->set_node_name("n1");
   Apply(request);
   // An object added and removed between two messages is unknown.
   request = Delta();
-  AddEvent(&request, 1003, "Node", ClusterEvent::DELETE)->set_node_name("n2");
+  AddEvent(&request, 1003, "Node", ClusterEvent::ACTION_DELETE)->set_node_name("n2");
   Apply(request);
   EXPECT_THAT(scripts_["Nodes"].asked, ElementsAre("p: none to n1/x", "p: n1/x to none"));
 }
@@ -246,16 +249,16 @@ TEST_F(QueueingHintsTest, AddedAndRemovedObjectsHaveOneSide) {
 TEST_F(QueueingHintsTest, APodsPlaceAsTheShimHasItCounts) {
   scripts_["Pods"].hint = Hint::kSkip;
   Waits("p", "Pods");
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid("default/q");
-  placement->set_state(v1alpha1::ASSUMED);
+  placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
   Apply(request);
   request = Delta();
   placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid("default/q");
-  placement->set_state(v1alpha1::UNPLACED);
-  AddEvent(&request, 1001, "AssignedPod", ClusterEvent::DELETE)->set_pod_uid("default/q");
+  placement->set_state(v1beta1::PLACEMENT_STATE_UNPLACED);
+  AddEvent(&request, 1001, "AssignedPod", ClusterEvent::ACTION_DELETE)->set_pod_uid("default/q");
   Apply(request);
   EXPECT_THAT(scripts_["Pods"].asked, ElementsAre("p: q@n0 to none"));
 }
@@ -263,8 +266,8 @@ TEST_F(QueueingHintsTest, APodsPlaceAsTheShimHasItCounts) {
 TEST_F(QueueingHintsTest, AnUpdateOfAPendingPodConcernsItAlone) {
   Waits("p", "Pods");
   Waits("q", "Pods");
-  v1alpha1::SyncRequest request = Delta();
-  AddEvent(&request, 1001, "UnscheduledPod", ClusterEvent::UPDATE_POD_LABEL)
+  v1beta1::SyncRequest request = Delta();
+  AddEvent(&request, 1001, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_POD_LABEL)
       ->set_pod_uid("default/q");
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/q by Pods #1001"));
@@ -272,19 +275,20 @@ TEST_F(QueueingHintsTest, AnUpdateOfAPendingPodConcernsItAlone) {
 
 TEST_F(QueueingHintsTest, APodsOwnLostPlaceDoesNotHelpIt) {
   Waits("p", "Pods");
-  v1alpha1::SyncRequest request = Delta();
-  AddEvent(&request, 1001, "AssignedPod", ClusterEvent::DELETE)->set_pod_uid("default/p");
+  v1beta1::SyncRequest request = Delta();
+  AddEvent(&request, 1001, "AssignedPod", ClusterEvent::ACTION_DELETE)->set_pod_uid("default/p");
   Apply(request);
   EXPECT_THAT(TakeWakes(), IsEmpty());
 }
 
 TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
   for (const char* gate : {"", "Nodes", "Pods"}) {
-    v1alpha1::SyncRequest request = Delta();
+    v1beta1::SyncRequest request = Delta();
     AddWaiting(&request, "p", "Pods", 1000)->set_gated_by(gate);
     Apply(request);
     request = Delta();
-    v1alpha1::QueueEvent* event = AddEvent(&request, 1001, "AssignedPod", ClusterEvent::DELETE);
+    v1beta1::QueueEvent* event =
+        AddEvent(&request, 1001, "AssignedPod", ClusterEvent::ACTION_DELETE);
     event->set_pod_uid("default/p");
     event->set_max_priority(0);
     Apply(request);
@@ -296,9 +300,9 @@ TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
 TEST_F(QueueingHintsTest, MaxPriorityLimitsAnEvent) {
   Waits("p", "Pods");
   for (const int32_t priority : {-1, 0}) {
-    v1alpha1::SyncRequest request = Delta();
-    v1alpha1::QueueEvent* event =
-        AddEvent(&request, 1002 + priority, "AssignedPod", ClusterEvent::DELETE);
+    v1beta1::SyncRequest request = Delta();
+    v1beta1::QueueEvent* event =
+        AddEvent(&request, 1002 + priority, "AssignedPod", ClusterEvent::ACTION_DELETE);
     event->set_pod_uid("default/q");
     event->set_max_priority(priority);
     Apply(request);
@@ -309,12 +313,12 @@ TEST_F(QueueingHintsTest, MaxPriorityLimitsAnEvent) {
 TEST_F(QueueingHintsTest, ObjectsOfOtherKinds) {
   Waits("p", "Classes");
   for (const char* provisioner : {"x", "y"}) {
-    v1alpha1::SyncRequest request = Delta();
-    v1alpha1::StorageClass* storage_class =
+    v1beta1::SyncRequest request = Delta();
+    v1beta1::StorageClass* storage_class =
         request.add_changes()->mutable_object_upsert()->mutable_storage_class();
     storage_class->set_name("fast");
     storage_class->set_provisioner(provisioner);
-    AddEvent(&request, 1000 + version_, "StorageClass", ClusterEvent::UPDATE_OTHER)
+    AddEvent(&request, 1000 + version_, "StorageClass", ClusterEvent::ACTION_UPDATE_OTHER)
         ->mutable_object()
         ->mutable_storage_class()
         ->set_name("fast");
@@ -326,43 +330,43 @@ TEST_F(QueueingHintsTest, ObjectsOfOtherKinds) {
 TEST_F(QueueingHintsTest, ObjectsOfOtherKindsThatComeAndGo) {
   scripts_["Classes"].hint = Hint::kSkip;
   Waits("p", "Classes");
-  v1alpha1::ClusterObject name;
+  v1beta1::ClusterObject name;
   name.mutable_storage_class()->set_name("fast");
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   *request.add_changes()->mutable_object_upsert() = name;
   request.mutable_changes(0)->mutable_object_upsert()->mutable_storage_class()->set_provisioner(
       "x");
-  *AddEvent(&request, 1001, "StorageClass", ClusterEvent::ADD)->mutable_object() = name;
+  *AddEvent(&request, 1001, "StorageClass", ClusterEvent::ACTION_ADD)->mutable_object() = name;
   Apply(request);
   request = Delta();
   *request.add_changes()->mutable_object_remove() = name;
-  *AddEvent(&request, 1002, "StorageClass", ClusterEvent::DELETE)->mutable_object() = name;
+  *AddEvent(&request, 1002, "StorageClass", ClusterEvent::ACTION_DELETE)->mutable_object() = name;
   Apply(request);
   EXPECT_THAT(scripts_["Classes"].asked, ElementsAre("p: none to x", "p: x to none"));
 }
 
 TEST_F(QueueingHintsTest, PendingPluginsAreAskedFirst) {
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   AddWaiting(&request, "p", "Hintless", 1000)->add_pending_by("Nodes");
   Apply(request);
   request = Delta();
   request.add_changes()->mutable_node_upsert()->set_slot(1);
   *request.mutable_changes(0)->mutable_node_upsert()->mutable_node() = Node("n1", "x");
-  AddEvent(&request, 1001, "Node", ClusterEvent::ADD)->set_node_name("n1");
+  AddEvent(&request, 1001, "Node", ClusterEvent::ACTION_ADD)->set_node_name("n1");
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
 }
 
 TEST_F(QueueingHintsTest, WhatTheGateDidNotRegisterDoesNotCountForAGatedPod) {
-  v1alpha1::SyncRequest request = Delta();
-  v1alpha1::WaitingPod* waiting = AddWaiting(&request, "p", "Nodes", 1000);
+  v1beta1::SyncRequest request = Delta();
+  v1beta1::UnschedulablePod* waiting = AddWaiting(&request, "p", "Nodes", 1000);
   waiting->add_rejected_by("Pods");
   waiting->set_gated_by("Pods");
   Apply(request);
   Apply(Relabel("b", 1001));
   EXPECT_THAT(TakeWakes(), IsEmpty());
   request = Delta();
-  AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::UPDATE_POD_LABEL)
+  AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_POD_LABEL)
       ->set_pod_uid("default/p");
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Pods #1002"));
@@ -372,16 +376,17 @@ TEST_F(QueueingHintsTest, APluginWithoutEventsIsHelpedByThePodsOwnUpdate) {
   Waits("p", "Quiet");
   Apply(Relabel("b", 1001));
   EXPECT_THAT(TakeWakes(), IsEmpty());
-  v1alpha1::SyncRequest request = Delta();
-  AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::UPDATE_OTHER)->set_pod_uid("default/p");
+  v1beta1::SyncRequest request = Delta();
+  AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_OTHER)
+      ->set_pod_uid("default/p");
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Quiet #1002"));
 }
 
 TEST_F(QueueingHintsTest, ChangesOfTaintsWakeWhomAddedNodesWake) {
   Waits("p", "Nodes");
-  v1alpha1::SyncRequest request = Delta();
-  AddEvent(&request, 1001, "Node", ClusterEvent::UPDATE_NODE_TAINT)->set_node_name("n0");
+  v1beta1::SyncRequest request = Delta();
+  AddEvent(&request, 1001, "Node", ClusterEvent::ACTION_UPDATE_NODE_TAINT)->set_node_name("n0");
   scripts_["Nodes"].hint = Hint::kSkip;
   Apply(request);
   EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
@@ -389,7 +394,7 @@ TEST_F(QueueingHintsTest, ChangesOfTaintsWakeWhomAddedNodesWake) {
 }
 
 TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
-  v1alpha1::SyncRequest request = Relabel("b", 5);
+  v1beta1::SyncRequest request = Relabel("b", 5);
   request.set_events_needed_from(5);
   Apply(request);
   request = Relabel("c", 6);
@@ -412,7 +417,7 @@ TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
 }
 
 TEST_F(QueueingHintsTest, APodAndLaterEventsInOneMessage) {
-  v1alpha1::SyncRequest request = Relabel("b", 7);
+  v1beta1::SyncRequest request = Relabel("b", 7);
   AddWaiting(&request, "p", "Nodes", 7);  // Parked, then the event came; no attempt is in progress.
   AddWaiting(&request, "q", "Nodes", 8);  // Was tried after the event.
   request.set_events_needed_from(8);
@@ -421,7 +426,7 @@ TEST_F(QueueingHintsTest, APodAndLaterEventsInOneMessage) {
 }
 
 TEST_F(QueueingHintsTest, APodThatNeedsWhatIsForgottenIsWoken) {
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   request.set_events_needed_from(50);
   Apply(request);
   Waits("p", "Nodes", 49);
@@ -430,12 +435,12 @@ TEST_F(QueueingHintsTest, APodThatNeedsWhatIsForgottenIsWoken) {
 
 TEST_F(QueueingHintsTest, TheHistoryIsBounded) {
   for (uint64_t number = 1; number <= QueueingHints::kMaxHistory + 10; ++number) {
-    v1alpha1::SyncRequest request = Delta();
+    v1beta1::SyncRequest request = Delta();
     request.set_events_needed_from(1);
-    AddEvent(&request, number, "Node", ClusterEvent::UPDATE_NODE_LABEL)->set_node_name("n0");
+    AddEvent(&request, number, "Node", ClusterEvent::ACTION_UPDATE_NODE_LABEL)->set_node_name("n0");
     Apply(request);
   }
-  v1alpha1::SyncRequest request = Delta();
+  v1beta1::SyncRequest request = Delta();
   request.set_events_needed_from(1);
   AddWaiting(&request, "p", "Nodes", 1);
   scripts_["Nodes"].hint = Hint::kSkip;
@@ -446,9 +451,9 @@ TEST_F(QueueingHintsTest, TheHistoryIsBounded) {
 
 TEST_F(QueueingHintsTest, PodsThatWaitNoMoreAreLeftAlone) {
   Waits("p", "Nodes");
-  v1alpha1::SyncRequest request = Relabel("b", 1001);
-  request.add_no_longer_waiting("default/p");
-  request.add_no_longer_waiting("default/unknown");
+  v1beta1::SyncRequest request = Relabel("b", 1001);
+  request.add_removed_unschedulable_pod_uids("default/p");
+  request.add_removed_unschedulable_pod_uids("default/unknown");
   Apply(request);
   EXPECT_THAT(TakeWakes(), IsEmpty());
 }
@@ -456,14 +461,14 @@ TEST_F(QueueingHintsTest, PodsThatWaitNoMoreAreLeftAlone) {
 TEST_F(QueueingHintsTest, ASnapshotEndsAllWaits) {
   Waits("p", "Nodes");
   session_->BeginSync();
-  v1alpha1::SyncRequest snapshot;
+  v1beta1::SyncRequest snapshot;
   snapshot.set_version(9);
-  snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
   *snapshot.add_changes()->mutable_node_upsert()->mutable_node() = Node("n0", "a");
   Apply(snapshot);
   snapshot.Clear();
   snapshot.set_version(9);
-  snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
   Apply(snapshot);
   version_ = 9;
   Apply(Relabel("b", 1001));
@@ -478,8 +483,8 @@ TEST_F(QueueingHintsTest, WaitsOutliveANewConfiguration) {
 }
 
 TEST_F(QueueingHintsTest, APluginCanHaveItsOwnTriedAtOnce) {
-  v1alpha1::SyncResponse pushed;
-  session_->SetPush([&](const v1alpha1::SyncResponse& push) { pushed = push; });
+  v1beta1::SyncResponse pushed;
+  session_->SetPush([&](const v1beta1::SyncResponse& push) { pushed = push; });
   scripts_["Pods"].pushes->Activate({"default/p", "default/q"});
   EXPECT_EQ(pushed.activate().plugin(), "Pods");
   EXPECT_THAT(pushed.activate().pod_uids(), ElementsAre("default/p", "default/q"));

@@ -10,7 +10,7 @@
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 constexpr int kMaxPodsPerCall = 4096;
 constexpr int kMaxHypotheses = 65536;
@@ -19,7 +19,7 @@ constexpr size_t kMaxSortKeyBytes = 64;
 constexpr size_t kMaxUnusedAttempts = 64;
 
 CallStatus UnknownPod(const std::string& uid) {
-  return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("unknown pod ", uid));
+  return CallStatus(CallError::REASON_OBJECT_UNKNOWN, absl::StrCat("unknown pod ", uid));
 }
 
 }  // namespace
@@ -32,15 +32,15 @@ Session::~Session() {
   profiles_.clear();
 }
 
-void Session::Configure(const v1alpha1::ConfigureRequest& request,
-                        v1alpha1::ConfigureResponse* response) {
+void Session::Configure(const v1beta1::ConfigureRequest& request,
+                        v1beta1::ConfigureResponse* response) {
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles;
-  for (const v1alpha1::ProfileConfig& config : request.profiles()) {
+  for (const v1beta1::ProfileConfig& config : request.profiles()) {
     std::unique_ptr<Profile> profile =
         Profile::Create(config, *registry_, &cache_, this, response->mutable_problems(), metrics_);
     if (profile == nullptr) continue;
     if (!profiles.emplace(config.name(), std::move(profile)).second) {
-      v1alpha1::ConfigProblem* problem = response->add_problems();
+      v1beta1::ConfigProblem* problem = response->add_problems();
       problem->set_profile(config.name());
       problem->set_message("two profiles have this name");
     }
@@ -60,9 +60,9 @@ void Session::BeginSync() {
   session_time_.reset();
 }
 
-absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now) {
+absl::Status Session::Apply(const v1beta1::SyncRequest& request, absl::Time now) {
   // States may point into the cache, so none may outlive it.
-  if (request.phase() == v1alpha1::SyncRequest::SNAPSHOT_BEGIN) {
+  if (request.phase() == v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN) {
     EndAll();
     hints_.Reset();
   }
@@ -79,21 +79,28 @@ absl::Status Session::Apply(const v1alpha1::SyncRequest& request, absl::Time now
 }
 
 void Session::PushWakes() {
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   for (size_t i = 0; i < wakes_.size(); ++i) {
-    *response.mutable_wakes()->add_wakes() = std::move(wakes_[i]);
-    if (i + 1 < wakes_.size() && response.wakes().wakes_size() < kMaxWakesPerPush) continue;
+    *response.mutable_queue_hints()->add_hints() = std::move(wakes_[i]);
+    if (i + 1 < wakes_.size() && response.queue_hints().hints_size() < kMaxWakesPerPush) continue;
     if (push_) push_(response);
     response.Clear();
   }
   wakes_.clear();
 }
 
-Session::Readiness Session::Reached(const v1alpha1::CallHeader& header) const {
-  const int64_t wanted = header.snapshot_version();
-  if (wanted == 0) return cache_.complete() ? Readiness::kReady : Readiness::kNotYet;
-  if (version() == wanted) return Readiness::kReady;
-  return version() < wanted ? Readiness::kNotYet : Readiness::kPast;
+Session::Readiness Session::Reached(const v1beta1::CallHeader& header) const {
+  using v1beta1::CallHeader;
+  switch (header.version_case()) {
+    case CallHeader::kExactVersion:
+      if (version() > header.exact_version()) return Readiness::kPast;
+      return version() == header.exact_version() ? Readiness::kReady : Readiness::kNotYet;
+    case CallHeader::kMinVersion:
+      return version() >= header.min_version() ? Readiness::kReady : Readiness::kNotYet;
+    case CallHeader::VERSION_NOT_SET:
+      break;
+  }
+  return cache_.complete() ? Readiness::kReady : Readiness::kNotYet;
 }
 
 std::shared_ptr<const Profile> Session::FindProfile(const std::string& name) const {
@@ -133,10 +140,10 @@ void Session::EndAll() {
   planned_.clear();
 }
 
-CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* target) {
+CallStatus Session::FindAttempt(const v1beta1::CallHeader& header, Target* target) {
   auto it = attempts_.find(header.attempt_id());
   if (it == attempts_.end()) {
-    return CallStatus(CallError::ATTEMPT_UNKNOWN,
+    return CallStatus(CallError::REASON_ATTEMPT_UNKNOWN,
                       absl::StrCat("unknown attempt ", header.attempt_id()));
   }
   target->attempt = it->second.get();
@@ -146,14 +153,14 @@ CallStatus Session::FindAttempt(const v1alpha1::CallHeader& header, Target* targ
   return CallStatus::Ok();
 }
 
-CallStatus Session::FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
+CallStatus Session::FindOrBegin(const v1beta1::CallHeader& header, const std::string& pod_uid,
                                 bool began_elsewhere, Target* target) {
   CallStatus status = FindAttempt(header, target);
-  if (status.reason() != CallError::ATTEMPT_UNKNOWN) return status;
+  if (status.reason() != CallError::REASON_ATTEMPT_UNKNOWN) return status;
   std::shared_ptr<const Profile> profile = FindProfile(header.profile());
-  if (profile == nullptr) return CallStatus(CallError::NOT_CONFIGURED, header.profile());
-  for (auto point :
-       {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE}) {
+  if (profile == nullptr) return CallStatus(CallError::REASON_NOT_CONFIGURED, header.profile());
+  for (auto point : {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                     v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE}) {
     if (!began_elsewhere && !profile->at(point).empty()) return status;
   }
   target->pod = cache_.FindPod(pod_uid);
@@ -162,7 +169,7 @@ CallStatus Session::FindOrBegin(const v1alpha1::CallHeader& header, const std::s
   return CallStatus::Ok();
 }
 
-CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
+CallStatus Session::TakeNodes(const v1beta1::NodeSet& set) {
   const sdk::NodeTable& nodes = cache_.view().nodes();
   seen_.resize(nodes.occupied.size(), 0);
   if (++seen_call_ == 0) {  // Wrapped around.
@@ -172,20 +179,21 @@ CallStatus Session::TakeNodes(const v1alpha1::NodeSet& set) {
   nodes_.clear();
   for (uint32_t slot : set.slots()) {
     if (slot >= nodes.occupied.size() || !nodes.occupied[slot]) {
-      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("no node in slot ", slot));
+      return CallStatus(CallError::REASON_OBJECT_UNKNOWN, absl::StrCat("no node in slot ", slot));
     }
     if (std::exchange(seen_[slot], seen_call_) == seen_call_) {
-      return CallStatus(CallError::INVALID, absl::StrCat("slot ", slot, " occurs twice"));
+      return CallStatus(CallError::REASON_INVALID, absl::StrCat("slot ", slot, " occurs twice"));
     }
     nodes_.push_back(slot);
   }
   return CallStatus::Ok();
 }
 
-CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
+CallStatus Session::TakeHypotheses(const v1beta1::FilterRequest& request,
                                    std::vector<NodeChange>* hypotheses) const {
-  if (request.hypotheses_size() > kMaxHypotheses) {
-    return CallStatus(CallError::INVALID, absl::StrCat(request.hypotheses_size(), " hypotheses"));
+  if (request.simulated_nodes_size() > kMaxHypotheses) {
+    return CallStatus(CallError::REASON_INVALID,
+                      absl::StrCat(request.simulated_nodes_size(), " hypotheses"));
   }
   const sdk::NodeTable& nodes = cache_.view().nodes();
   absl::flat_hash_map<absl::string_view, sdk::PodRecord*> on_node;
@@ -197,16 +205,17 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
     to->insert(std::move(pod));
     return record;
   };
-  for (const v1alpha1::Hypothesis& told : request.hypotheses()) {
+  for (const v1beta1::SimulatedNode& told : request.simulated_nodes()) {
     NodeChange& change = hypotheses->emplace_back();
     change.slot = told.slot();
     change.continues = told.continues();
     if (change.slot >= nodes.occupied.size() || !nodes.occupied[change.slot]) {
-      return CallStatus(CallError::OBJECT_UNKNOWN, absl::StrCat("no node in slot ", change.slot));
+      return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
+                        absl::StrCat("no node in slot ", change.slot));
     }
     if (change.continues) {
       if (hypotheses->size() < 2 || (*hypotheses)[hypotheses->size() - 2].slot != change.slot) {
-        return CallStatus(CallError::INVALID,
+        return CallStatus(CallError::REASON_INVALID,
                           "a hypothesis continues a hypothesis about another node");
       }
     } else {
@@ -217,14 +226,14 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
     for (const std::string& uid : told.removed_pod_uids()) {
       change.removed.push_back(move(uid, &on_node, &off_node));
       if (change.removed.back() == nullptr) {
-        return CallStatus(CallError::OBJECT_UNKNOWN,
+        return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
                           absl::StrCat("pod ", uid, " is not on the node"));
       }
     }
     for (const std::string& uid : told.added_pod_uids()) {
       change.added.push_back(move(uid, &off_node, &on_node));
       if (change.added.back() == nullptr) {
-        return CallStatus(CallError::OBJECT_UNKNOWN,
+        return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
                           absl::StrCat("pod ", uid, " was not removed before"));
       }
     }
@@ -232,14 +241,15 @@ CallStatus Session::TakeHypotheses(const v1alpha1::FilterRequest& request,
   return CallStatus::Ok();
 }
 
-CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
-                              const v1alpha1::PreFilterRequest& request, absl::Time now,
-                              v1alpha1::PreFilterResponse* response) {
-  if (draining_) return CallStatus(CallError::DRAINING, "the host accepts no new attempts");
-  if (header.attempt_id() == 0) return CallStatus(CallError::INVALID, "attempt_id is required");
+CallStatus Session::PreFilter(const v1beta1::CallHeader& header,
+                              const v1beta1::PreFilterRequest& request, absl::Time now,
+                              v1beta1::PreFilterResponse* response) {
+  if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host accepts no new attempts");
+  if (header.attempt_id() == 0)
+    return CallStatus(CallError::REASON_INVALID, "attempt_id is required");
   std::shared_ptr<const Profile> profile = FindProfile(header.profile());
   if (profile == nullptr) {
-    return CallStatus(CallError::NOT_CONFIGURED,
+    return CallStatus(CallError::REASON_NOT_CONFIGURED,
                       absl::StrCat("profile ", header.profile(), " is not configured"));
   }
   const sdk::PodRecord* pod = cache_.FindPod(request.pod_uid());
@@ -249,12 +259,11 @@ CallStatus Session::PreFilter(const v1alpha1::CallHeader& header,
   return CallStatus::Ok();
 }
 
-CallStatus Session::Filter(const v1alpha1::CallHeader& header,
-                           const v1alpha1::FilterRequest& request, absl::Time now,
-                           v1alpha1::FilterResponse* response) {
+CallStatus Session::Filter(const v1beta1::CallHeader& header, const v1beta1::FilterRequest& request,
+                           absl::Time now, v1beta1::FilterResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
-  if (!request.hypotheses().empty()) {
+  if (!request.simulated_nodes().empty()) {
     std::vector<NodeChange> hypotheses;
     if (CallStatus status = TakeHypotheses(request, &hypotheses); !status.ok()) return status;
     evaluator_.FilterHypotheses(*target.attempt, *target.pod, Clock(now), hypotheses, response);
@@ -271,13 +280,13 @@ CallStatus Session::Filter(const v1alpha1::CallHeader& header,
   return CallStatus::Ok();
 }
 
-CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl::Time now,
-                               v1alpha1::PostFilterResponse* response) {
+CallStatus Session::PostFilter(const v1beta1::PostFilterRequest& request, absl::Time now,
+                               v1beta1::PostFilterResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(request.header(), &target); !status.ok()) return status;
   if (request.answers().empty()) target.attempt->questions.clear();
   if (request.answers_size() != static_cast<int>(target.attempt->questions.size())) {
-    return CallStatus(CallError::INVALID,
+    return CallStatus(CallError::REASON_INVALID,
                       absl::StrCat(request.answers_size(), " answers to ",
                                    target.attempt->questions.size(), " questions"));
   }
@@ -287,9 +296,9 @@ CallStatus Session::PostFilter(const v1alpha1::PostFilterRequest& request, absl:
   return CallStatus::Ok();
 }
 
-CallStatus Session::PreScore(const v1alpha1::CallHeader& header,
-                             const v1alpha1::PreScoreRequest& request, absl::Time now,
-                             v1alpha1::PreScoreResponse* response) {
+CallStatus Session::PreScore(const v1beta1::CallHeader& header,
+                             const v1beta1::PreScoreRequest& request, absl::Time now,
+                             v1beta1::PreScoreResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
   if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
@@ -297,8 +306,8 @@ CallStatus Session::PreScore(const v1alpha1::CallHeader& header,
   return CallStatus::Ok();
 }
 
-CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::ScoreRequest& request,
-                          absl::Time now, v1alpha1::ScoreResponse* response) {
+CallStatus Session::Score(const v1beta1::CallHeader& header, const v1beta1::ScoreRequest& request,
+                          absl::Time now, v1beta1::ScoreResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
   if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
@@ -306,9 +315,9 @@ CallStatus Session::Score(const v1alpha1::CallHeader& header, const v1alpha1::Sc
   return CallStatus::Ok();
 }
 
-CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
-                          v1alpha1::CycleResponse* response) {
-  const v1alpha1::CallHeader& header = request.header();
+CallStatus Session::Cycle(const v1beta1::CycleRequest& request, absl::Time now,
+                          v1beta1::CycleResponse* response) {
+  const v1beta1::CallHeader& header = request.header();
   if (CallStatus status =
           PreFilter(header, request.pre_filter(), now, response->mutable_pre_filter());
       !status.ok()) {
@@ -344,22 +353,23 @@ CallStatus Session::Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
   return CallStatus::Ok();
 }
 
-CallStatus Session::SortKeys(const v1alpha1::SortKeysRequest& request,
-                             v1alpha1::SortKeysResponse* response) {
+CallStatus Session::SortKeys(const v1beta1::SortKeysRequest& request,
+                             v1beta1::SortKeysResponse* response) {
   std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
-  if (profile == nullptr || profile->at(v1alpha1::QUEUE_SORT).size() != 1) {
-    return CallStatus(CallError::NOT_CONFIGURED, "the profile has no queueSort plugin here");
+  if (profile == nullptr || profile->at(v1beta1::EXTENSION_POINT_QUEUE_SORT).size() != 1) {
+    return CallStatus(CallError::REASON_NOT_CONFIGURED, "the profile has no queueSort plugin here");
   }
   if (request.pod_uids_size() > kMaxPodsPerCall) {
-    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
+    return CallStatus(CallError::REASON_INVALID, "at most 4096 pods a call");
   }
-  const ProfilePlugin& plugin = profile->plugins()[profile->at(v1alpha1::QUEUE_SORT)[0]];
+  const ProfilePlugin& plugin =
+      profile->plugins()[profile->at(v1beta1::EXTENSION_POINT_QUEUE_SORT)[0]];
   for (const std::string& uid : request.pod_uids()) {
     const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
     std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), cache_.view());
     if (key.size() > kMaxSortKeyBytes) {
-      return CallStatus(CallError::INTERNAL,
+      return CallStatus(CallError::REASON_INTERNAL,
                         absl::StrCat("plugin ", plugin.name, " returned a key of ", key.size(),
                                      " bytes; at most 64 are allowed"));
     }
@@ -368,18 +378,20 @@ CallStatus Session::SortKeys(const v1alpha1::SortKeysRequest& request,
   return CallStatus::Ok();
 }
 
-CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
-                               v1alpha1::PreEnqueueResponse* response) {
+CallStatus Session::PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::Time now,
+                               v1beta1::PreEnqueueResponse* response) {
   std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
-  if (profile == nullptr) return CallStatus(CallError::NOT_CONFIGURED, request.header().profile());
+  if (profile == nullptr)
+    return CallStatus(CallError::REASON_NOT_CONFIGURED, request.header().profile());
   if (request.pod_uids_size() > kMaxPodsPerCall) {
-    return CallStatus(CallError::INVALID, "at most 4096 pods a call");
+    return CallStatus(CallError::REASON_INVALID, "at most 4096 pods a call");
   }
   for (const std::string& uid : request.pod_uids()) {
     const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
-    v1alpha1::PluginStatus* status = response->add_verdicts();
-    for (uint32_t index : profile->at(v1alpha1::PRE_ENQUEUE)) {
+    v1beta1::PluginStatus* status = response->add_verdicts();
+    status->set_code(v1beta1::CODE_SUCCESS);
+    for (uint32_t index : profile->at(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)) {
       const ProfilePlugin& plugin = profile->plugins()[index];
       const sdk::Verdict verdict =
           plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), cache_.view(), Clock(now));
@@ -393,23 +405,25 @@ CallStatus Session::PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl:
 
 void Session::SortKeysChanged(absl::Span<const std::string> pod_uids) {
   if (!push_) return;
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   auto* changed = response.mutable_sort_keys_changed();
+  changed->set_all_pods(pod_uids.empty());
   for (const std::string& uid : pod_uids) changed->add_pod_uids(uid);
   push_(response);
 }
 
 void Session::GateChanged(absl::Span<const std::string> pod_uids) {
   if (!push_) return;
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   auto* changed = response.mutable_gate_changed();
+  changed->set_all_pods(pod_uids.empty());
   for (const std::string& uid : pod_uids) changed->add_pod_uids(uid);
   push_(response);
 }
 
 void Session::Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) {
   if (!push_ || pod_uids.empty()) return;
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   response.mutable_activate()->set_plugin(plugin);
   // The shim is about to place these; they need no call.
   for (const std::string& uid : pod_uids) {
@@ -418,9 +432,9 @@ void Session::Activate(const std::string& plugin, absl::Span<const std::string> 
   if (!response.activate().pod_uids().empty()) push_(response);
 }
 
-void Session::Write(const std::string& plugin, v1alpha1::Effect effect) {
+void Session::Write(const std::string& plugin, v1beta1::Effect effect) {
   if (!push_) return;
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   *response.mutable_effect() = std::move(effect);
   response.mutable_effect()->set_plugin(plugin);
   push_(response);

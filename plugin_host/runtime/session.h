@@ -13,6 +13,15 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
+#include "outboard/v1beta1/pre_enqueue.pb.h"
+#include "outboard/v1beta1/queue_sort.pb.h"
+#include "outboard/v1beta1/reserve.pb.h"
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/call_status.h"
 #include "plugin_host/runtime/evaluator.h"
@@ -21,15 +30,6 @@
 #include "plugin_host/runtime/queueing_hints.h"
 #include "plugin_host/runtime/signatures.h"
 #include "plugin_host/sdk/plugin_registry.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/permit.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.pb.h"
-#include "proto/outboard/v1alpha1/reserve.pb.h"
 
 namespace outboard::runtime {
 
@@ -47,11 +47,11 @@ class Session : private PushTarget {
   ~Session() override;
 
   const std::string& id() const { return id_; }
-  void Configure(const v1alpha1::ConfigureRequest& request, v1alpha1::ConfigureResponse* response);
+  void Configure(const v1beta1::ConfigureRequest& request, v1beta1::ConfigureResponse* response);
   bool configured() const { return configured_; }
   // Applies a message of the Sync stream; ends the attempts that it names, and all at a new
   // snapshot.
-  absl::Status Apply(const v1alpha1::SyncRequest& request, absl::Time now);
+  absl::Status Apply(const v1beta1::SyncRequest& request, absl::Time now);
   // A Sync stream opened: clears the cache and waits for a snapshot.
   void BeginSync();
   int64_t version() const { return cache_.version(); }
@@ -59,7 +59,7 @@ class Session : private PushTarget {
   // From now on rejects new attempts.
   void Drain() { draining_ = true; }
   // Receives pushes; null: dropped.
-  void SetPush(std::function<void(const v1alpha1::SyncResponse&)> push) { push_ = std::move(push); }
+  void SetPush(std::function<void(const v1beta1::SyncResponse&)> push) { push_ = std::move(push); }
   // Not during a snapshot, so that plugins do not act on a part of it; and not if the shim sets the
   // time.
   void Tick(absl::Time now) {
@@ -70,35 +70,33 @@ class Session : private PushTarget {
   const host_cache::ClusterCache& cache() const { return cache_; }
 
   enum class Readiness { kReady, kNotYet, kPast };
-  Readiness Reached(const v1alpha1::CallHeader& header) const;
+  Readiness Reached(const v1beta1::CallHeader& header) const;
 
   // The caller has checked that the version is reached. `header` is the call's; the request's is
   // ignored.
-  CallStatus PreFilter(const v1alpha1::CallHeader& header,
-                       const v1alpha1::PreFilterRequest& request, absl::Time now,
-                       v1alpha1::PreFilterResponse* response);
-  CallStatus Filter(const v1alpha1::CallHeader& header, const v1alpha1::FilterRequest& request,
-                    absl::Time now, v1alpha1::FilterResponse* response);
-  CallStatus PostFilter(const v1alpha1::PostFilterRequest& request, absl::Time now,
-                        v1alpha1::PostFilterResponse* response);
-  CallStatus PreScore(const v1alpha1::CallHeader& header, const v1alpha1::PreScoreRequest& request,
-                      absl::Time now, v1alpha1::PreScoreResponse* response);
-  CallStatus Score(const v1alpha1::CallHeader& header, const v1alpha1::ScoreRequest& request,
-                   absl::Time now, v1alpha1::ScoreResponse* response);
-  CallStatus Cycle(const v1alpha1::CycleRequest& request, absl::Time now,
-                   v1alpha1::CycleResponse* response);
-  CallStatus SortKeys(const v1alpha1::SortKeysRequest& request,
-                      v1alpha1::SortKeysResponse* response);
-  CallStatus PreEnqueue(const v1alpha1::PreEnqueueRequest& request, absl::Time now,
-                        v1alpha1::PreEnqueueResponse* response);
-  CallStatus Reserve(const v1alpha1::ReserveRequest& request, absl::Time now,
-                     v1alpha1::ReserveResponse* response);
-  CallStatus Unreserve(const v1alpha1::UnreserveRequest& request, absl::Time now,
-                       v1alpha1::UnreserveResponse* response);
-  CallStatus Permit(const v1alpha1::PermitRequest& request, absl::Time now,
-                    v1alpha1::PermitResponse* response);
-  CallStatus PreBind(const v1alpha1::PreBindRequest& request, absl::Time now,
-                     v1alpha1::PreBindResponse* response);
+  CallStatus PreFilter(const v1beta1::CallHeader& header, const v1beta1::PreFilterRequest& request,
+                       absl::Time now, v1beta1::PreFilterResponse* response);
+  CallStatus Filter(const v1beta1::CallHeader& header, const v1beta1::FilterRequest& request,
+                    absl::Time now, v1beta1::FilterResponse* response);
+  CallStatus PostFilter(const v1beta1::PostFilterRequest& request, absl::Time now,
+                        v1beta1::PostFilterResponse* response);
+  CallStatus PreScore(const v1beta1::CallHeader& header, const v1beta1::PreScoreRequest& request,
+                      absl::Time now, v1beta1::PreScoreResponse* response);
+  CallStatus Score(const v1beta1::CallHeader& header, const v1beta1::ScoreRequest& request,
+                   absl::Time now, v1beta1::ScoreResponse* response);
+  CallStatus Cycle(const v1beta1::CycleRequest& request, absl::Time now,
+                   v1beta1::CycleResponse* response);
+  CallStatus SortKeys(const v1beta1::SortKeysRequest& request, v1beta1::SortKeysResponse* response);
+  CallStatus PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::Time now,
+                        v1beta1::PreEnqueueResponse* response);
+  CallStatus Reserve(const v1beta1::ReserveRequest& request, absl::Time now,
+                     v1beta1::ReserveResponse* response);
+  CallStatus Unreserve(const v1beta1::UnreserveRequest& request, absl::Time now,
+                       v1beta1::UnreserveResponse* response);
+  CallStatus Permit(const v1beta1::PermitRequest& request, absl::Time now,
+                    v1beta1::PermitResponse* response);
+  CallStatus PreBind(const v1beta1::PreBindRequest& request, absl::Time now,
+                     v1beta1::PreBindResponse* response);
 
  private:
   struct Target {
@@ -108,44 +106,43 @@ class Session : private PushTarget {
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
   // The plugins' time.
   absl::Time Clock(absl::Time now) const { return session_time_.value_or(now); }
-  CallStatus FindAttempt(const v1alpha1::CallHeader& header, Target* target);
+  CallStatus FindAttempt(const v1beta1::CallHeader& header, Target* target);
   // For Reserve and Permit: they begin an attempt of a profile without earlier points here, or that
   // began on another instance.
-  CallStatus FindOrBegin(const v1alpha1::CallHeader& header, const std::string& pod_uid,
+  CallStatus FindOrBegin(const v1beta1::CallHeader& header, const std::string& pod_uid,
                          bool began_elsewhere, Target* target);
   AttemptRecord* Begin(uint64_t id, const std::string& pod_uid,
                        std::shared_ptr<const Profile> profile);
   void End(uint64_t id);
   void EndAll();
   // Copies the slots of a request into nodes_; each must be occupied and unique.
-  CallStatus TakeNodes(const v1alpha1::NodeSet& set);
+  CallStatus TakeNodes(const v1beta1::NodeSet& set);
   // Each pod must be where its hypothesis assumes it.
-  CallStatus TakeHypotheses(const v1alpha1::FilterRequest& request,
+  CallStatus TakeHypotheses(const v1beta1::FilterRequest& request,
                             std::vector<NodeChange>* hypotheses) const;
   // Search options of a Cycle.
-  static SearchOptions SearchOf(const v1alpha1::FilterRequest& filter);
-  PlanContext ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
+  static SearchOptions SearchOf(const v1beta1::FilterRequest& filter);
+  PlanContext ContextOf(const v1beta1::CycleRequest& request, const Target& target,
                         absl::Time now) const;
   // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if the pod is
   // scheduled individually.
-  bool PlaceGroup(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
-                  v1alpha1::CycleResponse* response);
-  void PlaceNext(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
-                 v1alpha1::CycleResponse* response);
+  bool PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                  v1beta1::CycleResponse* response);
+  void PlaceNext(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                 v1beta1::CycleResponse* response);
   // False: the pod no longer has a group.
-  bool PostFilterGroup(const Target& target, absl::Time now,
-                       v1alpha1::PostFilterResponse* response);
-  void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1alpha1::CycleResponse* response);
+  bool PostFilterGroup(const Target& target, absl::Time now, v1beta1::PostFilterResponse* response);
+  void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1beta1::CycleResponse* response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
-                    google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision>* decisions);
+                    google::protobuf::RepeatedPtrField<v1beta1::WaitDecision>* decisions);
 
   // PushTarget:
   void Decide(const std::string& plugin, const sdk::WaitDecision& decision) override;
   void SortKeysChanged(absl::Span<const std::string> pod_uids) override;
   void GateChanged(absl::Span<const std::string> pod_uids) override;
   void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) override;
-  void Write(const std::string& plugin, v1alpha1::Effect effect) override;
+  void Write(const std::string& plugin, v1beta1::Effect effect) override;
   void PushWakes();
 
   const std::string id_;
@@ -163,12 +160,12 @@ class Session : private PushTarget {
   QueueingHints hints_{&cache_, [this](const std::string& name) -> const Profile* {
                          return FindProfile(name).get();
                        }};
-  std::vector<v1alpha1::Wake> wakes_;
+  std::vector<v1beta1::QueueHint> wakes_;
   std::vector<sdk::Slot> nodes_;
   std::vector<sdk::Slot> feasible_;
   std::vector<uint32_t> seen_;  // By slot: the last call that named the slot.
   uint32_t seen_call_ = 0;
-  std::function<void(const v1alpha1::SyncResponse&)> push_;
+  std::function<void(const v1beta1::SyncResponse&)> push_;
   std::optional<absl::Time> session_time_;
   bool configured_ = false;
   bool draining_ = false;

@@ -20,12 +20,12 @@ constexpr int kMaxRejectedWith = 4096;
 
 }  // namespace
 
-SearchOptions Session::SearchOf(const v1alpha1::FilterRequest& filter) {
+SearchOptions Session::SearchOf(const v1beta1::FilterRequest& filter) {
   return {filter.start_offset(), filter.percentage_of_nodes_to_score(),
-          filter.first_feasible_only(), filter.enough_nodes()};
+          filter.first_feasible_only(), filter.num_feasible_nodes_to_find()};
 }
 
-PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Target& target,
+PlanContext Session::ContextOf(const v1beta1::CycleRequest& request, const Target& target,
                                absl::Time now) const {
   PlanContext context;
   context.profile = target.attempt->profile;
@@ -37,8 +37,8 @@ PlanContext Session::ContextOf(const v1alpha1::CycleRequest& request, const Targ
   return context;
 }
 
-void Session::PlaceNext(const v1alpha1::CycleRequest& request, const Target& target, absl::Time now,
-                        v1alpha1::CycleResponse* response) {
+void Session::PlaceNext(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                        v1beta1::CycleResponse* response) {
   PlannedPod first;
   first.pod = target.pod;
   const bool scored = response->has_score() && response->score().plugins_size() > 0;
@@ -61,8 +61,8 @@ void Session::PlaceNext(const v1alpha1::CycleRequest& request, const Target& tar
   Keep(id, std::move(placed), response);
 }
 
-bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& target,
-                         absl::Time now, v1alpha1::CycleResponse* response) {
+bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                         v1beta1::CycleResponse* response) {
   const Profile& profile = *target.attempt->profile;
   for (const uint32_t index : profile.group_plugins()) {
     const ProfilePlugin& plugin = profile.plugins()[index];
@@ -78,15 +78,15 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
       }
       for (std::string& name : PluginsOfRoom(profile)) outcome.rejected_by.insert(std::move(name));
     }
-    v1alpha1::PlannedGroup* told = response->mutable_group();
+    v1beta1::PlannedGroup* told = response->mutable_group();
     told->set_name(group->name);
     told->set_needed(static_cast<uint32_t>(group->needed));
-    told->set_fitting(outcome.fitting);
+    told->set_max_schedulable(outcome.fitting);
     if (!outcome.placed.empty()) {
       Keep(request.header().attempt_id(), std::move(outcome.placed), response);
       return true;
     }
-    v1alpha1::PreFilterResponse* answer = response->mutable_pre_filter();
+    v1beta1::PreFilterResponse* answer = response->mutable_pre_filter();
     answer->Clear();
     plugin.group->GroupRejected(View(target, index, now),
                                 outcome.error.empty() ? outcome.reason : outcome.error,
@@ -102,7 +102,7 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
     FillStatus(plugin.name,
                sdk::Verdict::Unresolvable(absl::StrCat(group->name, ": ", outcome.reason)),
                answer->mutable_rejection());
-    target.attempt->other_nodes = v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+    target.attempt->other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
     outcome.rejected_by.insert(plugin.name);
     for (const std::string& name : outcome.rejected_by) answer->add_rejected_by(name);
     return true;
@@ -111,14 +111,14 @@ bool Session::PlaceGroup(const v1alpha1::CycleRequest& request, const Target& ta
 }
 
 void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
-                   v1alpha1::CycleResponse* response) {
+                   v1beta1::CycleResponse* response) {
   response->clear_filter();
   response->clear_pre_score();
   response->clear_score();
   const std::shared_ptr<const Profile> profile = attempts_.find(first_id)->second->profile;
   for (size_t i = 0; i < pods.size(); ++i) {
     PlannedPod& planned = pods[i];
-    v1alpha1::PlannedPlacement* placement = response->add_placements();
+    v1beta1::PlannedPlacement* placement = response->add_placements();
     if (planned.scores != nullptr) placement->Swap(planned.scores.get());
     placement->set_pod_uid(planned.pod->pod.uid());
     placement->set_slot(planned.slot);
@@ -136,7 +136,7 @@ void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
 }
 
 bool Session::PostFilterGroup(const Target& target, absl::Time now,
-                              v1alpha1::PostFilterResponse* response) {
+                              v1beta1::PostFilterResponse* response) {
   const uint32_t index = *target.attempt->group_plugin;
   const std::optional<sdk::GroupToPlace> group =
       target.attempt->profile->plugins()[index].group->Group(View(target, index, now));

@@ -17,14 +17,14 @@ using sdk::Verdict;
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 // A plugin's programmed answers and received calls.
 struct Gate {
   Verdict reserve;
   Verdict permit;
   Verdict pre_bind;
-  std::vector<v1alpha1::Effect> effects;
+  std::vector<v1beta1::Effect> effects;
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> calls;
   std::vector<absl::Time> ticks;
@@ -87,8 +87,10 @@ class SessionTest : public ::testing::Test {
       Gate* gate = name == "A" ? &a_ : &b_;
       sdk::PluginDescriptor descriptor;
       descriptor.name = name;
-      descriptor.extension_points = {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_BIND,
-                                     v1alpha1::PRE_ENQUEUE, v1alpha1::QUEUE_SORT};
+      descriptor.extension_points = {
+          v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT,
+          v1beta1::EXTENSION_POINT_PRE_BIND, v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
+          v1beta1::EXTENSION_POINT_QUEUE_SORT};
       descriptor.create =
           [name, gate](
               const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
@@ -98,12 +100,12 @@ class SessionTest : public ::testing::Test {
       ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
     }
     session_ = std::make_unique<Session>("s", &registry_);
-    v1alpha1::ConfigureResponse response;
+    v1beta1::ConfigureResponse response;
     session_->Configure(Config(), &response);
     ASSERT_TRUE(response.problems().empty()) << response.DebugString();
-    v1alpha1::SyncRequest request;
+    v1beta1::SyncRequest request;
     request.set_version(1);
-    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+    request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
     *request.add_changes()->mutable_node_upsert()->mutable_node() = NodeBuilder("n0").Build();
     for (const char* name : {"p", "gated", "long"}) {
       *request.add_changes()->mutable_pod_upsert()->mutable_pod() = PodBuilder(name).Build();
@@ -111,24 +113,23 @@ class SessionTest : public ::testing::Test {
     ASSERT_TRUE(session_->Apply(request, now_).ok());
     request.Clear();
     request.set_version(1);
-    request.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+    request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
     ASSERT_TRUE(session_->Apply(request, now_).ok());
   }
-  static v1alpha1::ConfigureRequest Config() {
-    v1alpha1::ConfigureRequest request;
+  static v1beta1::ConfigureRequest Config() {
+    v1beta1::ConfigureRequest request;
     request.set_session_id("s");
-    request.set_contract_version("v1alpha1");
     auto* profile = request.add_profiles();
     profile->set_name("default");
-    for (auto point :
-         {v1alpha1::RESERVE, v1alpha1::PERMIT, v1alpha1::PRE_BIND, v1alpha1::PRE_ENQUEUE}) {
+    for (auto point : {v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT,
+                       v1beta1::EXTENSION_POINT_PRE_BIND, v1beta1::EXTENSION_POINT_PRE_ENQUEUE}) {
       auto* out = profile->add_points();
       out->set_extension_point(point);
       out->add_plugins("A");
       out->add_plugins("B");
     }
     auto* sort = profile->add_points();
-    sort->set_extension_point(v1alpha1::QUEUE_SORT);
+    sort->set_extension_point(v1beta1::EXTENSION_POINT_QUEUE_SORT);
     sort->add_plugins("A");
     return request;
   }
@@ -148,8 +149,8 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session_;
 };
 
-v1alpha1::Effect EffectNamed(const std::string& key, const std::string& plugin = "") {
-  v1alpha1::Effect effect;
+v1beta1::Effect EffectNamed(const std::string& key, const std::string& plugin = "") {
+  v1beta1::Effect effect;
   effect.set_key(key);
   effect.set_plugin(plugin);
   return effect;
@@ -158,22 +159,22 @@ v1alpha1::Effect EffectNamed(const std::string& key, const std::string& plugin =
 TEST_F(SessionTest, ReserveNamesTheEffectsOfAllPlugins) {
   a_.effects = {EffectNamed("x")};
   b_.effects = {EffectNamed("y"), EffectNamed("z")};
-  v1alpha1::ReserveResponse response;
-  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  v1beta1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
   ASSERT_EQ(response.effects_size(), 3);
   EXPECT_EQ(response.effects(0).plugin(), "A");
   EXPECT_EQ(response.effects(2).plugin(), "B");
   EXPECT_EQ(response.effects(2).key(), "z");
   b_.reserve = Verdict::Unschedulable("taken");
   response.Clear();
-  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.effects_size(), 0);
 }
 
 // The host may have started after Reserve, so no attempt is known.
 TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
-  auto request = Call<v1alpha1::PreBindRequest>(77);
-  v1alpha1::PreBindResponse response;
+  auto request = Call<v1beta1::PreBindRequest>(77);
+  v1beta1::PreBindResponse response;
   for (const char* plugin : {"B", "A"}) {
     *request.add_effects() = EffectNamed(std::string("of ") + plugin, plugin);
     request.add_results()->set_resource_version(plugin);
@@ -183,7 +184,7 @@ TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
   EXPECT_FALSE(response.has_rejection());
   EXPECT_THAT(a_.calls, ElementsAre("A asked about of A at A"));
   EXPECT_THAT(b_.calls, ElementsAre("B asked about of B at B"));
-  a_.pre_bind = Verdict(v1alpha1::WAIT, "not yet");
+  a_.pre_bind = Verdict(sdk::kWait, "not yet");
   ASSERT_TRUE(session_->PreBind(request, now_, &response).ok());
   EXPECT_TRUE(response.wait());
   b_.pre_bind = Verdict::Error("lost");
@@ -191,28 +192,28 @@ TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
   EXPECT_FALSE(response.wait());
   EXPECT_EQ(response.rejection().reasons(0), "running PreBind plugin \"B\": lost");
   request.add_effects();
-  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::INVALID);
+  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::REASON_INVALID);
   request.mutable_effects()->RemoveLast();
   request.set_pod_uid("default/unknown");
-  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::REASON_OBJECT_UNKNOWN);
   EXPECT_EQ(session_->attempts_in_flight(), 0u);
 }
 
 TEST_F(SessionTest, ReserveIsAllOrNothing) {
   b_.reserve = Verdict::Unschedulable("taken");
-  v1alpha1::ReserveResponse response;
-  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  v1beta1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.rejection().plugin(), "B");
   EXPECT_THAT(a_.calls, ElementsAre("A reserve n0", "A unreserve n0"));
   b_.reserve = Verdict::Error("broken");
   response.Clear();
-  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.rejection().reasons(0), "running Reserve plugin \"B\": broken");
 }
 
 TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndCallsPlugins) {
-  v1alpha1::UnreserveResponse response;
-  ASSERT_TRUE(session_->Unreserve(Call<v1alpha1::UnreserveRequest>(99), now_, &response).ok());
+  v1beta1::UnreserveResponse response;
+  ASSERT_TRUE(session_->Unreserve(Call<v1beta1::UnreserveRequest>(99), now_, &response).ok());
   EXPECT_THAT(a_.calls, ElementsAre("A unreserve n0"));
   ASSERT_EQ(response.decisions_size(), 2);
   EXPECT_EQ(response.decisions(0).plugin(), "B");  // In reverse order.
@@ -221,9 +222,9 @@ TEST_F(SessionTest, UnreserveOfAnUnknownAttemptSucceedsAndCallsPlugins) {
 }
 
 TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
-  a_.permit = Verdict(v1alpha1::WAIT, std::string("for more"));
-  v1alpha1::PermitResponse response;
-  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  a_.permit = Verdict(sdk::kWait, std::string("for more"));
+  v1beta1::PermitResponse response;
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
   EXPECT_FALSE(response.has_rejection());
   ASSERT_EQ(response.waits_size(), 1);
   EXPECT_EQ(response.waits(0).plugin(), "A");
@@ -232,20 +233,21 @@ TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
   EXPECT_EQ(session_->attempts_in_flight(), 1u);
   b_.permit = Verdict::Unschedulable("no");
   response.Clear();
-  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.rejection().plugin(), "B");
   EXPECT_TRUE(response.waits().empty());
 }
 
 TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
-  v1alpha1::PermitResponse response;
-  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(1), now_, &response).ok());
+  v1beta1::PermitResponse response;
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
   EXPECT_EQ(a_.permit_at, now_);
   session_->Tick(now_);
   EXPECT_THAT(a_.ticks, ElementsAre(now_));
 
   const absl::Time told = absl::FromUnixSeconds(1'700'000'000);
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(1);
   request.set_time_unix_nanos(absl::ToUnixNanos(told));
   ASSERT_TRUE(session_->Apply(request, now_).ok());
@@ -254,10 +256,11 @@ TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
   session_->Tick(now_);
   EXPECT_THAT(a_.ticks, ElementsAre(now_, told)) << "and not with the machine's clock";
   response.Clear();
-  ASSERT_TRUE(session_->Permit(Call<v1alpha1::PermitRequest>(2), now_, &response).ok());
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(2), now_, &response).ok());
   EXPECT_EQ(a_.permit_at, told);
   // Another message does not change it; another stream does.
   request.Clear();
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(1);
   ASSERT_TRUE(session_->Apply(request, now_).ok());
   EXPECT_EQ(session_->clock_advanced_to(), told);
@@ -266,42 +269,43 @@ TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
 }
 
 TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
-  v1alpha1::PreEnqueueRequest gate;
+  v1beta1::PreEnqueueRequest gate;
   gate.mutable_header()->set_profile("default");
   gate.add_pod_uids("default/gated");
   gate.add_pod_uids("default/p");
-  v1alpha1::PreEnqueueResponse gates;
+  v1beta1::PreEnqueueResponse gates;
   ASSERT_TRUE(session_->PreEnqueue(gate, now_, &gates).ok());
   EXPECT_EQ(gates.verdicts(0).plugin(), "A");
-  EXPECT_EQ(gates.verdicts(1).code(), v1alpha1::SUCCESS);
-  v1alpha1::SortKeysRequest sort;
+  EXPECT_EQ(gates.verdicts(1).code(), v1beta1::CODE_SUCCESS);
+  v1beta1::SortKeysRequest sort;
   sort.mutable_header()->set_profile("default");
   sort.add_pod_uids("default/p");
-  v1alpha1::SortKeysResponse keys;
+  v1beta1::SortKeysResponse keys;
   ASSERT_TRUE(session_->SortKeys(sort, &keys).ok());
   EXPECT_THAT(keys.keys(), ElementsAre("p"));
   sort.add_pod_uids("default/long");
-  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::INTERNAL);
+  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_INTERNAL);
   sort.set_pod_uids(1, "unknown");
-  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_OBJECT_UNKNOWN);
 }
 
 TEST_F(SessionTest, PushesCarryThePluginsName) {
-  std::vector<v1alpha1::SyncResponse> pushed;
+  std::vector<v1beta1::SyncResponse> pushed;
   a_.pushes->Decide({1, "default/p", true, ""});  // No stream: dropped.
-  session_->SetPush([&](const v1alpha1::SyncResponse& push) { pushed.push_back(push); });
+  session_->SetPush([&](const v1beta1::SyncResponse& push) { pushed.push_back(push); });
   b_.pushes->Decide({7, "default/p", false, "gang broke"});
   b_.pushes->GateChanged({});
   ASSERT_EQ(pushed.size(), 2u);
   EXPECT_EQ(pushed[0].wait_decision().plugin(), "B");
   EXPECT_EQ(pushed[0].wait_decision().message(), "gang broke");
-  EXPECT_TRUE(pushed[1].has_gate_changed());
+  EXPECT_TRUE(pushed[1].gate_changed().all_pods());
 }
 
 TEST_F(SessionTest, AttemptsEndWithTheStreamOfChanges) {
-  v1alpha1::ReserveResponse response;
-  ASSERT_TRUE(session_->Reserve(Call<v1alpha1::ReserveRequest>(1), now_, &response).ok());
-  v1alpha1::SyncRequest request;
+  v1beta1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(2);
   request.add_ended_attempts(1);
   request.add_ended_attempts(55);
@@ -310,24 +314,25 @@ TEST_F(SessionTest, AttemptsEndWithTheStreamOfChanges) {
 }
 
 TEST_F(SessionTest, DistinguishesAPastVersionFromAFutureOne) {
-  v1alpha1::CallHeader header;
-  header.set_snapshot_version(1);
+  v1beta1::CallHeader header;
+  header.set_exact_version(1);
   EXPECT_EQ(session_->Reached(header), Session::Readiness::kReady);
-  header.set_snapshot_version(2);
+  header.set_exact_version(2);
   EXPECT_EQ(session_->Reached(header), Session::Readiness::kNotYet);
-  v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(5);
   ASSERT_TRUE(session_->Apply(request, now_).ok());
   EXPECT_EQ(session_->Reached(header), Session::Readiness::kPast);
 }
 
 TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
-  v1alpha1::ConfigureRequest request = Config();
+  v1beta1::ConfigureRequest request = Config();
   request.mutable_profiles(0)->mutable_points(0)->add_plugins("Unknown");
   auto* wrong = request.mutable_profiles(0)->add_points();
-  wrong->set_extension_point(v1alpha1::FILTER);
+  wrong->set_extension_point(v1beta1::EXTENSION_POINT_FILTER);
   wrong->add_plugins("A");
-  v1alpha1::ConfigureResponse response;
+  v1beta1::ConfigureResponse response;
   session_->Configure(request, &response);
   ASSERT_EQ(response.problems_size(), 2);
   EXPECT_EQ(response.problems(0).message(), "this host has no such plugin");
@@ -336,7 +341,7 @@ TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
 
 TEST_F(SessionTest, AHostForgetsUnusedSessions) {
   Host host({"host-a", "1", ""}, &registry_);
-  v1alpha1::ConfigureResponse response;
+  v1beta1::ConfigureResponse response;
   ASSERT_TRUE(host.Configure(Config(), now_, &response).ok());
   host.Connected("s");
   host.Tick(now_ + absl::Hours(1));
@@ -344,11 +349,11 @@ TEST_F(SessionTest, AHostForgetsUnusedSessions) {
   host.Disconnected("s", now_ + absl::Hours(1));
   host.Tick(now_ + absl::Hours(1) + Host::kAbandonedAfter + absl::Seconds(1));
   EXPECT_EQ(host.FindSession("s"), nullptr);
-  v1alpha1::ConfigureRequest bad = Config();
+  v1beta1::ConfigureRequest bad = Config();
   bad.set_session_id("Not Valid");
-  EXPECT_EQ(host.Configure(bad, now_, &response).reason(), CallError::INVALID);
+  EXPECT_EQ(host.Configure(bad, now_, &response).reason(), CallError::REASON_INVALID);
   host.DrainAll();
-  EXPECT_EQ(host.Configure(Config(), now_, &response).reason(), CallError::DRAINING);
+  EXPECT_EQ(host.Configure(Config(), now_, &response).reason(), CallError::REASON_DRAINING);
 }
 
 }  // namespace

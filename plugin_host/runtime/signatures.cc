@@ -5,9 +5,9 @@
 
 namespace outboard::runtime {
 
-std::string Signatures::Of(const Profile& profile, const v1alpha1::Pod& pod) {
+std::string Signatures::Of(const Profile& profile, const v1beta1::Pod& pod) {
   if (!profile.signed_parts()) return "";
-  v1alpha1::Pod signed_pod;
+  v1beta1::Pod signed_pod;
   profile.signed_parts()->Copy(pod, &signed_pod);
   std::string key = absl::StrCat(profile.name(), "\n", sdk::CanonicalBytes(signed_pod));
   if (numbers_.size() >= max_kept_ && !numbers_.contains(key)) numbers_.clear();

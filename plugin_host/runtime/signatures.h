@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/runtime/profile.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::runtime {
 
@@ -23,7 +23,7 @@ class Signatures {
   explicit Signatures(size_t max_kept = 4096) : max_kept_(max_kept) {}
 
   // Empty: interchangeable with no other pod.
-  std::string Of(const Profile& profile, const v1alpha1::Pod& pod);
+  std::string Of(const Profile& profile, const v1beta1::Pod& pod);
   // After a change of the configuration.
   void Clear() { numbers_.clear(); }
 

@@ -29,7 +29,7 @@ class Nowhere : public PushTarget {
   void SortKeysChanged(absl::Span<const std::string>) override {}
   void GateChanged(absl::Span<const std::string>) override {}
   void Activate(const std::string&, absl::Span<const std::string>) override {}
-  void Write(const std::string&, v1alpha1::Effect) override {}
+  void Write(const std::string&, v1beta1::Effect) override {}
 };
 
 class SignaturesTest : public ::testing::Test {
@@ -37,7 +37,7 @@ class SignaturesTest : public ::testing::Test {
   void Register(const std::string& name, std::optional<std::vector<std::string>> signature) {
     sdk::PluginDescriptor d;
     d.name = name;
-    d.extension_points = {v1alpha1::FILTER};
+    d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
     d.signature = std::move(signature);
     d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
       return std::make_unique<NothingToSay>();
@@ -45,12 +45,12 @@ class SignaturesTest : public ::testing::Test {
     ASSERT_TRUE(registry_.Add(d).ok());
   }
   std::unique_ptr<Profile> Make(const std::vector<std::string>& plugins) {
-    v1alpha1::ProfileConfig config;
+    v1beta1::ProfileConfig config;
     config.set_name("p");
-    v1alpha1::PointConfig* point = config.add_points();
-    point->set_extension_point(v1alpha1::FILTER);
+    v1beta1::PointConfig* point = config.add_points();
+    point->set_extension_point(v1beta1::EXTENSION_POINT_FILTER);
     for (const std::string& plugin : plugins) point->add_plugins(plugin);
-    google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
+    google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem> problems;
     auto profile = Profile::Create(config, registry_, &cache_, &nowhere_, &problems);
     EXPECT_TRUE(problems.empty());
     return profile;
@@ -107,7 +107,7 @@ TEST_F(SignaturesTest, AnEphemeralVolumeIsThePodsOwn) {
   const auto profile = Make({"A"});
   PodBuilder a("a"), b("b");
   for (PodBuilder* pod : {&a, &b}) {
-    v1alpha1::Volume* volume = pod->proto().add_volumes();
+    v1beta1::Volume* volume = pod->proto().add_volumes();
     volume->set_name("v");
     volume->set_source("emptyDir");
   }
@@ -119,7 +119,7 @@ TEST_F(SignaturesTest, AnEphemeralVolumeIsThePodsOwn) {
 TEST(PluginRegistry, RejectsASignatureOfAnUnknownPart) {
   sdk::PluginDescriptor d;
   d.name = "A";
-  d.extension_points = {v1alpha1::FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<NothingToSay>();
   };

@@ -5,7 +5,7 @@
 namespace outboard::runtime {
 namespace {
 
-using v1alpha1::ClusterEvent;
+using v1beta1::ClusterEvent;
 
 constexpr absl::string_view kAnyResource = "*";
 constexpr absl::string_view kNode = "Node";
@@ -24,8 +24,8 @@ std::vector<ClusterEvent> WakeUpEventsOf(const sdk::PluginDescriptor& descriptor
       return event.resource() == kNode && absl::c_linear_search(event.actions(), action);
     });
   };
-  if (registers(ClusterEvent::ADD) && !registers(ClusterEvent::UPDATE_NODE_TAINT)) {
-    events.push_back(sdk::WakeOn(std::string(kNode), {ClusterEvent::UPDATE_NODE_TAINT}));
+  if (registers(ClusterEvent::ACTION_ADD) && !registers(ClusterEvent::ACTION_UPDATE_NODE_TAINT)) {
+    events.push_back(sdk::WakeOn(std::string(kNode), {ClusterEvent::ACTION_UPDATE_NODE_TAINT}));
   }
   return events;
 }

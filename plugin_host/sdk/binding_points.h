@@ -9,10 +9,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/verdict.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
 
 namespace outboard::sdk {
 
@@ -29,7 +29,7 @@ struct ReserveAnswer {
   // Effects that the shim carries out before it binds the pod. From the next change of the cache
   // on, also after a restart, the pod's record has them; plugins treat them as done from there. The
   // host fills in `plugin`.
-  std::vector<v1alpha1::Effect> effects;
+  std::vector<v1beta1::Effect> effects;
 };
 
 class ReservePlugin {
@@ -58,9 +58,9 @@ class PermitPlugin {
 
 // The effects of a pod, all carried out.
 struct PreBindProgress {
-  absl::Span<const v1alpha1::Effect* const> effects;
-  absl::Span<const v1alpha1::EffectResult* const> results;  // In the same order.
-  absl::Duration elapsed;                                   // Since the last of them.
+  absl::Span<const v1beta1::Effect* const> effects;
+  absl::Span<const v1beta1::EffectResult* const> results;  // In the same order.
+  absl::Duration elapsed;                                  // Since the last of them.
 };
 
 class PreBindPlugin {

@@ -2,14 +2,14 @@
 
 namespace outboard::sdk {
 
-using v1alpha1::ClusterObject;
+using v1beta1::ClusterObject;
 
 std::string ObjectKey(const ClusterObject& object) {
   switch (object.object_case()) {
     case ClusterObject::kService:
       return NamespacedKey(object.service().namespace_(), object.service().name());
-    case ClusterObject::kWorkload: {
-      const v1alpha1::Workload& workload = object.workload();
+    case ClusterObject::kPodController: {
+      const v1beta1::PodController& workload = object.pod_controller();
       return WorkloadKey(workload.kind(), workload.namespace_(), workload.name());
     }
     case ClusterObject::kPodDisruptionBudget:
@@ -33,8 +33,8 @@ std::string ObjectKey(const ClusterObject& object) {
       return object.volume_attachment().name();
     case ClusterObject::kDeviceClass:
       return object.device_class().name();
-    case ClusterObject::kCustomObject: {
-      const v1alpha1::CustomObject& custom = object.custom_object();
+    case ClusterObject::kGenericObject: {
+      const v1beta1::GenericObject& custom = object.generic_object();
       return CustomKey(custom.resource(), custom.namespace_(), custom.name());
     }
     case ClusterObject::OBJECT_NOT_SET:

@@ -10,7 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
 
 namespace outboard::sdk {
 
@@ -31,12 +31,12 @@ inline std::string CustomKey(absl::string_view resource, absl::string_view ns,
 // The key of an object of any kind: `namespace/name`, a workload's is WorkloadKey, a custom
 // object's CustomKey, and only the name if the kind is not namespaced. Empty if the kind is
 // unknown.
-std::string ObjectKey(const v1alpha1::ClusterObject& object);
+std::string ObjectKey(const v1beta1::ClusterObject& object);
 
 // All objects of the kinds of objects.proto.
 //
-//   const v1alpha1::StorageClass* c = objects.Find<v1alpha1::StorageClass>("fast");
-//   objects.ForEach<v1alpha1::Service>([&](const v1alpha1::Service& service) { … });
+//   const v1beta1::StorageClass* c = objects.Find<v1beta1::StorageClass>("fast");
+//   objects.ForEach<v1beta1::Service>([&](const v1beta1::Service& service) { … });
 //
 // Plugins that look up objects by other properties keep an index (ClusterObserver).
 //
@@ -62,10 +62,10 @@ class ClusterObjects {
   }
 
   // For the cache. False if the object's kind is unknown.
-  bool Upsert(const v1alpha1::ClusterObject& object);
-  bool Remove(const v1alpha1::ClusterObject& named);
+  bool Upsert(const v1beta1::ClusterObject& object);
+  bool Remove(const v1beta1::ClusterObject& named);
   // The object with the key of `named`; null if not found.
-  const v1alpha1::ClusterObject* FindSame(const v1alpha1::ClusterObject& named) const;
+  const v1beta1::ClusterObject* FindSame(const v1beta1::ClusterObject& named) const;
   void Clear();
   template <typename Fn>
   void ForEachObject(Fn&& fn) const {
@@ -76,14 +76,14 @@ class ClusterObjects {
 
   // The object of type T in `object`, which must hold one.
   template <typename T>
-  static const T& Get(const v1alpha1::ClusterObject& object);
+  static const T& Get(const v1beta1::ClusterObject& object);
 
  private:
-  using Map = absl::flat_hash_map<std::string, std::unique_ptr<v1alpha1::ClusterObject>>;
+  using Map = absl::flat_hash_map<std::string, std::unique_ptr<v1beta1::ClusterObject>>;
   static constexpr size_t kKinds = 16;
 
   template <typename T>
-  static v1alpha1::ClusterObject::ObjectCase KindOf();
+  static v1beta1::ClusterObject::ObjectCase KindOf();
   template <typename T>
   const Map& Of() const {
     return maps_[KindOf<T>()];
@@ -92,17 +92,17 @@ class ClusterObjects {
   std::array<Map, kKinds> maps_;  // By ObjectCase.
 };
 
-#define OUTBOARD_CLUSTER_OBJECT(Type, field, kCase)                                         \
-  template <>                                                                               \
-  inline const v1alpha1::Type& ClusterObjects::Get(const v1alpha1::ClusterObject& object) { \
-    return object.field();                                                                  \
-  }                                                                                         \
-  template <>                                                                               \
-  inline v1alpha1::ClusterObject::ObjectCase ClusterObjects::KindOf<v1alpha1::Type>() {     \
-    return v1alpha1::ClusterObject::kCase;                                                  \
+#define OUTBOARD_CLUSTER_OBJECT(Type, field, kCase)                                       \
+  template <>                                                                             \
+  inline const v1beta1::Type& ClusterObjects::Get(const v1beta1::ClusterObject& object) { \
+    return object.field();                                                                \
+  }                                                                                       \
+  template <>                                                                             \
+  inline v1beta1::ClusterObject::ObjectCase ClusterObjects::KindOf<v1beta1::Type>() {     \
+    return v1beta1::ClusterObject::kCase;                                                 \
   }
 OUTBOARD_CLUSTER_OBJECT(Service, service, kService)
-OUTBOARD_CLUSTER_OBJECT(Workload, workload, kWorkload)
+OUTBOARD_CLUSTER_OBJECT(PodController, pod_controller, kPodController)
 OUTBOARD_CLUSTER_OBJECT(PodDisruptionBudget, pod_disruption_budget, kPodDisruptionBudget)
 OUTBOARD_CLUSTER_OBJECT(PersistentVolume, persistent_volume, kPersistentVolume)
 OUTBOARD_CLUSTER_OBJECT(PersistentVolumeClaim, persistent_volume_claim, kPersistentVolumeClaim)
@@ -112,7 +112,7 @@ OUTBOARD_CLUSTER_OBJECT(CsiDriver, csi_driver, kCsiDriver)
 OUTBOARD_CLUSTER_OBJECT(CsiStorageCapacity, csi_storage_capacity, kCsiStorageCapacity)
 OUTBOARD_CLUSTER_OBJECT(VolumeAttachment, volume_attachment, kVolumeAttachment)
 OUTBOARD_CLUSTER_OBJECT(DeviceClass, device_class, kDeviceClass)
-OUTBOARD_CLUSTER_OBJECT(CustomObject, custom_object, kCustomObject)
+OUTBOARD_CLUSTER_OBJECT(GenericObject, generic_object, kGenericObject)
 #undef OUTBOARD_CLUSTER_OBJECT
 
 }  // namespace outboard::sdk

@@ -25,10 +25,10 @@ std::string KeyOf(absl::string_view resource, absl::string_view ns, absl::string
   return absl::StrCat("object-", absl::Hex(hash, absl::kZeroPad16));
 }
 
-v1alpha1::Effect Put(const v1alpha1::CustomObject& object, const json& whole, bool status) {
-  v1alpha1::Effect effect;
+v1beta1::Effect Put(const v1beta1::GenericObject& object, const json& whole, bool status) {
+  v1beta1::Effect effect;
   effect.set_key(KeyOf(object.resource(), object.namespace_(), object.name()));
-  v1alpha1::PutObject& put = *effect.mutable_put_object();
+  v1beta1::PutObject& put = *effect.mutable_put_object();
   put.set_resource(object.resource());
   put.set_namespace_(object.namespace_());
   put.set_name(object.name());
@@ -53,7 +53,7 @@ bool IsOfType(const json& condition, absl::string_view type) {
 
 }  // namespace
 
-json ParseCustomObject(const v1alpha1::CustomObject& object) {
+json ParseCustomObject(const v1beta1::GenericObject& object) {
   json whole = json::parse(object.json(), nullptr, /*allow_exceptions=*/false);
   return whole.is_object() ? whole : json::object();
 }
@@ -89,27 +89,27 @@ std::string JsonText(const json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-v1alpha1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
-                              absl::string_view name, const json& whole) {
-  v1alpha1::CustomObject object;
+v1beta1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
+                             absl::string_view name, const json& whole) {
+  v1beta1::GenericObject object;
   object.set_resource(std::string(resource));
   object.set_namespace_(std::string(ns));
   object.set_name(std::string(name));
   return Put(object, whole, /*status=*/false);
 }
 
-v1alpha1::Effect ReplaceObject(const v1alpha1::CustomObject& object, const json& whole) {
+v1beta1::Effect ReplaceObject(const v1beta1::GenericObject& object, const json& whole) {
   return Put(object, whole, /*status=*/false);
 }
 
-v1alpha1::Effect ReplaceStatus(const v1alpha1::CustomObject& object, const json& whole) {
+v1beta1::Effect ReplaceStatus(const v1beta1::GenericObject& object, const json& whole) {
   return Put(object, whole, /*status=*/true);
 }
 
-v1alpha1::Effect DeleteObject(const v1alpha1::CustomObject& object) {
-  v1alpha1::Effect effect;
+v1beta1::Effect DeleteObject(const v1beta1::GenericObject& object) {
+  v1beta1::Effect effect;
   effect.set_key(KeyOf(object.resource(), object.namespace_(), object.name()));
-  v1alpha1::DeleteObject& del = *effect.mutable_delete_object();
+  v1beta1::DeleteObject& del = *effect.mutable_delete_object();
   del.set_resource(object.resource());
   del.set_namespace_(object.namespace_());
   del.set_name(object.name());

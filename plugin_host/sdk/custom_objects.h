@@ -12,13 +12,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
 
 namespace outboard::sdk {
 
 // The whole object; empty if the text is not an object. Fields may have any type.
-nlohmann::json ParseCustomObject(const v1alpha1::CustomObject& object);
+nlohmann::json ParseCustomObject(const v1beta1::GenericObject& object);
 
 using JsonPath = std::initializer_list<const char*>;
 // The value at a path of keys; null if absent or if a parent is not an object.
@@ -32,12 +32,12 @@ std::string JsonText(const nlohmann::json& json);
 
 // Effects with preconditions on the object as it is in the cache. The key derives from the name,
 // so that one write per object is in progress at a time.
-v1alpha1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
-                              absl::string_view name, const nlohmann::json& whole);
-v1alpha1::Effect ReplaceObject(const v1alpha1::CustomObject& object, const nlohmann::json& whole);
+v1beta1::Effect CreateObject(absl::string_view resource, absl::string_view ns,
+                             absl::string_view name, const nlohmann::json& whole);
+v1beta1::Effect ReplaceObject(const v1beta1::GenericObject& object, const nlohmann::json& whole);
 // Writes only `status` of `whole`.
-v1alpha1::Effect ReplaceStatus(const v1alpha1::CustomObject& object, const nlohmann::json& whole);
-v1alpha1::Effect DeleteObject(const v1alpha1::CustomObject& object);
+v1beta1::Effect ReplaceStatus(const v1beta1::GenericObject& object, const nlohmann::json& whole);
+v1beta1::Effect DeleteObject(const v1beta1::GenericObject& object);
 
 // A condition, as metav1.Condition.
 struct Condition {

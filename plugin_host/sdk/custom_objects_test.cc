@@ -7,8 +7,8 @@ namespace {
 
 using nlohmann::json;
 
-v1alpha1::CustomObject Object(const std::string& text) {
-  v1alpha1::CustomObject object;
+v1beta1::GenericObject Object(const std::string& text) {
+  v1beta1::GenericObject object;
   object.set_resource("widgets.v1.example.com");
   object.set_namespace_("a");
   object.set_name("w");
@@ -32,12 +32,12 @@ TEST(CustomObjects, ReadsWhateverStandsThere) {
 }
 
 TEST(CustomObjects, WritesWithPreconditions) {
-  const v1alpha1::CustomObject object = Object("{}");
+  const v1beta1::GenericObject object = Object("{}");
   const json whole = {{"kind", "Widget"}};
-  const v1alpha1::Effect create = CreateObject(object.resource(), "a", "w", whole);
+  const v1beta1::Effect create = CreateObject(object.resource(), "a", "w", whole);
   EXPECT_EQ(create.put_object().uid(), "");
   EXPECT_EQ(create.put_object().json(), R"({"kind":"Widget"})");
-  const v1alpha1::Effect replace = ReplaceObject(object, whole);
+  const v1beta1::Effect replace = ReplaceObject(object, whole);
   EXPECT_EQ(replace.put_object().uid(), "u");
   EXPECT_EQ(replace.put_object().resource_version(), "7");
   EXPECT_FALSE(replace.put_object().status());

@@ -7,7 +7,7 @@
 namespace outboard::sdk {
 namespace {
 
-std::vector<std::string> ResourcesOf(const v1alpha1::DeviceClass& device_class) {
+std::vector<std::string> ResourcesOf(const v1beta1::DeviceClass& device_class) {
   std::vector<std::string> resources = {absl::StrCat(kDeviceClassPrefix, device_class.name())};
   if (!device_class.extended_resource_name().empty())
     resources.push_back(device_class.extended_resource_name());
@@ -16,15 +16,15 @@ std::vector<std::string> ResourcesOf(const v1alpha1::DeviceClass& device_class) 
 
 }  // namespace
 
-void DeviceClasses::Change(const v1alpha1::ClusterObject* old,
-                           const v1alpha1::ClusterObject& object) {
+void DeviceClasses::Change(const v1beta1::ClusterObject* old,
+                           const v1beta1::ClusterObject& object) {
   if (old != nullptr) Remove(*old);
   if (!object.has_device_class()) return;
   for (const std::string& resource : ResourcesOf(object.device_class()))
     classes_[resource].insert(object.device_class().name());
 }
 
-void DeviceClasses::Remove(const v1alpha1::ClusterObject& object) {
+void DeviceClasses::Remove(const v1beta1::ClusterObject& object) {
   if (!object.has_device_class()) return;
   for (const std::string& resource : ResourcesOf(object.device_class())) {
     auto it = classes_.find(resource);

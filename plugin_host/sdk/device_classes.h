@@ -8,7 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
 
 namespace outboard::sdk {
 
@@ -25,8 +25,8 @@ class DeviceClasses {
  public:
   void Clear() { classes_.clear(); }
   // `old` is null if the object is new.
-  void Change(const v1alpha1::ClusterObject* old, const v1alpha1::ClusterObject& object);
-  void Remove(const v1alpha1::ClusterObject& object);
+  void Change(const v1beta1::ClusterObject* old, const v1beta1::ClusterObject& object);
+  void Remove(const v1beta1::ClusterObject& object);
 
   bool empty() const { return classes_.empty(); }
   // The class that provides a resource; null: none. Of several the first by name: kube-scheduler

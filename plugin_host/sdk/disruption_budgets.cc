@@ -5,17 +5,17 @@
 
 namespace outboard::sdk {
 
-void DisruptionBudgets::OnObjectChanged(const v1alpha1::ClusterObject& object) {
+void DisruptionBudgets::OnObjectChanged(const v1beta1::ClusterObject& object) {
   if (object.has_pod_disruption_budget()) Set(object.pod_disruption_budget());
 }
 
-void DisruptionBudgets::OnObjectRemoved(const v1alpha1::ClusterObject& object) {
+void DisruptionBudgets::OnObjectRemoved(const v1beta1::ClusterObject& object) {
   if (!object.has_pod_disruption_budget()) return;
-  const v1alpha1::PodDisruptionBudget& budget = object.pod_disruption_budget();
+  const v1beta1::PodDisruptionBudget& budget = object.pod_disruption_budget();
   Remove(budget.namespace_(), budget.name());
 }
 
-bool DisruptionBudgets::Count(const v1alpha1::Pod& pod) const {
+bool DisruptionBudgets::Count(const v1beta1::Pod& pod) const {
   const auto budgets = by_namespace_.find(pod.namespace_());
   if (budgets == by_namespace_.end() || pod.labels().empty()) return false;
   return std::any_of(budgets->second.begin(), budgets->second.end(), [&](const auto& named) {
@@ -23,7 +23,7 @@ bool DisruptionBudgets::Count(const v1alpha1::Pod& pod) const {
   });
 }
 
-void DisruptionBudgets::Set(const v1alpha1::PodDisruptionBudget& proto) {
+void DisruptionBudgets::Set(const v1beta1::PodDisruptionBudget& proto) {
   Remove(proto.namespace_(), proto.name());
   // An absent, empty or malformed selector counts no pod.
   if (!proto.has_selector()) return;
@@ -46,7 +46,7 @@ std::vector<bool> DisruptionBudgets::Violated(const std::vector<PodRecord*>& pod
   if (by_namespace_.empty()) return violated;
   absl::flat_hash_map<const Budget*, int64_t> left;
   for (size_t i = 0; i < pods.size(); ++i) {
-    const v1alpha1::Pod& pod = pods[i]->pod;
+    const v1beta1::Pod& pod = pods[i]->pod;
     if (pod.labels().empty()) continue;
     const auto budgets = by_namespace_.find(pod.namespace_());
     if (budgets == by_namespace_.end()) continue;

@@ -10,9 +10,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/objects.pb.h"
 #include "plugin_host/sdk/node_table.h"
 #include "plugin_host/sdk/selectors.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
 
 namespace outboard::sdk {
 
@@ -25,17 +25,17 @@ class DisruptionBudgets {
  public:
   void Clear() { by_namespace_.clear(); }
   // Call from a ClusterObserver; ignores objects of other kinds.
-  void OnObjectChanged(const v1alpha1::ClusterObject& object);
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object);
+  void OnObjectChanged(const v1beta1::ClusterObject& object);
+  void OnObjectRemoved(const v1beta1::ClusterObject& object);
 
   // Marks pods whose eviction violates a budget, if the pods leave in this order: true at their
   // positions.
   std::vector<bool> Violated(const std::vector<PodRecord*>& pods) const;
   // Whether any budget counts the pod.
-  bool Count(const v1alpha1::Pod& pod) const;
+  bool Count(const v1beta1::Pod& pod) const;
 
  private:
-  void Set(const v1alpha1::PodDisruptionBudget& budget);
+  void Set(const v1beta1::PodDisruptionBudget& budget);
   void Remove(absl::string_view ns, const std::string& name);
 
   struct Budget {

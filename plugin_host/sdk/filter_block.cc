@@ -33,9 +33,9 @@ uint32_t VerdictTable::InternStable(uint32_t plugin, const Verdict& verdict) {
 
 void FilterSink::Set(uint64_t mask, uint32_t id, Code code) {
   // As in kube-scheduler, any other code is a failure of the plugin.
-  const bool rejection = code == v1alpha1::UNSCHEDULABLE ||
-                         code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
-                         code == v1alpha1::PENDING;
+  const bool rejection = code == v1beta1::CODE_UNSCHEDULABLE ||
+                         code == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE ||
+                         code == v1beta1::CODE_PENDING;
   (rejection ? rejected_ : failed_) |= mask;
   verdicts_->Add(mask, id);
 }

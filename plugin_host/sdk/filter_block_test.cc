@@ -40,7 +40,7 @@ TEST(FilterBlockTest, AnythingButARejectionIsAFailure) {
   FilterSink sink(&table, 0, ~uint64_t{0}, &ids);
   sink.Fail(5, "broken");
   sink.RejectWith(6, Verdict::Skip());
-  sink.RejectWith(63, Verdict(v1alpha1::PENDING, std::string("soon")));
+  sink.RejectWith(63, Verdict(v1beta1::CODE_PENDING, std::string("soon")));
   EXPECT_EQ(sink.failed(), uint64_t{0b11} << 5);
   EXPECT_EQ(sink.rejected(), uint64_t{1} << 63);
 }

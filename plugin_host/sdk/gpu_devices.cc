@@ -65,7 +65,7 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json) {
   return gpus;
 }
 
-std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
+std::optional<GpuSet> GpusOfPod(const v1beta1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed) {
   for (const char* key :
        {kGpuIdsAnnotation, kVolcanoGpuIdsAnnotation, kKoordinatorDevicesAnnotation}) {

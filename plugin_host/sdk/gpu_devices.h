@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/label_values.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -34,7 +34,7 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json);
 // The GPUs in the pod's first well-formed annotation; logs a warning for malformed ones. None: no
 // annotation. `demand`: number of GPUs that the pod requests; if above 0, an annotation with more
 // is malformed. `malformed` may be null.
-std::optional<GpuSet> GpusOfPod(const v1alpha1::Pod& pod, int64_t demand,
+std::optional<GpuSet> GpusOfPod(const v1beta1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed);
 // For PluginDescriptor::needed_fields.
 std::vector<std::string> GpuIdFields();

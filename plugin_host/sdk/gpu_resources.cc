@@ -27,7 +27,7 @@ GpuResources GpuResources::Read(const ArgsObject& root) {
 }
 
 std::vector<std::pair<std::string, int64_t>> GpuResources::DemandByName(
-    const v1alpha1::Pod& pod) const {
+    const v1beta1::Pod& pod) const {
   std::vector<std::pair<std::string, int64_t>> demand;
   for (const std::string& name : names_) {
     const int64_t amount = ExtendedRequestOf(pod, name);
@@ -36,7 +36,7 @@ std::vector<std::pair<std::string, int64_t>> GpuResources::DemandByName(
   return demand;
 }
 
-int64_t GpuResources::DemandOf(const v1alpha1::Pod& pod) const {
+int64_t GpuResources::DemandOf(const v1beta1::Pod& pod) const {
   int64_t sum = 0;
   for (const std::string& name : names_) sum += std::max<int64_t>(0, ExtendedRequestOf(pod, name));
   return sum;

@@ -11,10 +11,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/objects.pb.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/node_table.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
 
 namespace outboard::sdk {
 
@@ -99,9 +99,9 @@ class GpuResources {
   }
   // The pod's GPU requests (limits where requests are absent; init containers as Kubernetes counts
   // them), each resource with an amount above 0. Empty: none.
-  std::vector<std::pair<std::string, int64_t>> DemandByName(const v1alpha1::Pod& pod) const;
+  std::vector<std::pair<std::string, int64_t>> DemandByName(const v1beta1::Pod& pod) const;
   // Their sum.
-  int64_t DemandOf(const v1alpha1::Pod& pod) const;
+  int64_t DemandOf(const v1beta1::Pod& pod) const;
   // Of one node, over all names; in a loop over nodes use ColumnsOf.
   int64_t AllocatableOn(const NodeView& node) const;
 

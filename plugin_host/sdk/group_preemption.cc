@@ -18,24 +18,25 @@ std::vector<Slot> NodesOf(const GroupPlaces& places) {
 }  // namespace
 
 Verdict MayPreemptForGroup(const Attempt& attempt, const GroupToPlace& group) {
-  const v1alpha1::Pod& pod = attempt.pod().proto();
-  if (pod.preemption_policy() == v1alpha1::NEVER)
-    return SayPreemption(v1alpha1::UNSCHEDULABLE, "not eligible due to preemptionPolicy=Never.");
+  const v1beta1::Pod& pod = attempt.pod().proto();
+  if (pod.preemption_policy() == v1beta1::PREEMPTION_POLICY_NEVER)
+    return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
+                         "not eligible due to preemptionPolicy=Never.");
   if (group.some_wait) {
-    return SayPreemption(v1alpha1::UNSCHEDULABLE,
+    return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                          "not eligible while members of the group wait at Permit.");
   }
   const auto is_nominated = [](const PodRecord* pod) { return pod->place == Place::kNominated; };
   if (!is_nominated(&attempt.pod().record()) &&
       std::count_if(group.pending.begin(), group.pending.end(), is_nominated) >= group.needed) {
-    return SayPreemption(v1alpha1::UNSCHEDULABLE,
+    return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                          "not eligible while nodes are nominated for other members of the group.");
   }
   for (const PodRecord* member : group.pending) {
     if (member->place != Place::kNominated) continue;
     for (const PodRecord* other : attempt.cluster().node(member->slot).pods()) {
       if (other->pod.priority() >= pod.priority() || !IsLeavingForAnother(other->pod)) continue;
-      return SayPreemption(v1alpha1::UNSCHEDULABLE,
+      return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                            "not eligible due to a terminating pod on the nominated node.");
     }
   }
@@ -108,13 +109,13 @@ Verdict SplitVictims(const Room& room, absl::Span<const VictimUnit> units,
     // For example, a pod elsewhere in the zone that repels the group. As in kube-scheduler, only
     // pods on the nodes themselves may be evicted for the room, and their groups.
     if (!any_there) {
-      return SayPreemption(v1alpha1::UNSCHEDULABLE,
+      return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                            "not eligible because pods on other nodes would have to leave.");
     }
   }
   if (!preemption->victims.empty()) return Verdict::Success();
   return SayPreemption(
-      v1alpha1::UNSCHEDULABLE,
+      v1beta1::CODE_UNSCHEDULABLE,
       "not eligible because the group fits on the nodes nominated for its members.");
 }
 

@@ -10,11 +10,11 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/node_changes.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugin_host/sdk/string_table.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -34,14 +34,14 @@ struct PodWait {
 // A host port in use on a node.
 struct HostPort {
   std::string ip;  // "0.0.0.0" if the pod names none.
-  v1alpha1::Protocol protocol = v1alpha1::TCP;
+  v1beta1::Protocol protocol = v1beta1::PROTOCOL_TCP;
   int32_t port = 0;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
 // A pod of the cache. Addresses are stable while the pod is known.
 struct PodRecord {
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   PodUsage usage;
   // Extended resources of `usage`, by column of NodeTable::extended; same order as
   // usage.requests.extended.
@@ -53,7 +53,7 @@ struct PodRecord {
   uint64_t waiting_attempt = 0;
   std::vector<PodWait> waits;
   // Effects that Reserve wants before the bind; for an assumed or waiting pod.
-  std::vector<v1alpha1::Effect> effects;
+  std::vector<v1beta1::Effect> effects;
   // Changes with every upsert of the pod, so that plugins can cache derived data.
   uint64_t generation = 0;
 
@@ -95,7 +95,7 @@ struct NodeTable {
   std::vector<ExtendedColumn> extended;
 
   // Per slot, read less often.
-  std::vector<v1alpha1::Node> nodes;
+  std::vector<v1beta1::Node> nodes;
   // (key id, value id), sorted by key id.
   std::vector<std::vector<std::pair<uint32_t, uint32_t>>> labels;
   std::vector<std::vector<PodRecord*>> pods;  // Bound, assumed and waiting.
@@ -110,7 +110,7 @@ struct NodeTable {
   StringTable label_values;
   StringTable image_names;
   std::vector<ImageState> image_states;  // By image id.
-  std::vector<std::vector<v1alpha1::Taint>> taint_sets;
+  std::vector<std::vector<v1beta1::Taint>> taint_sets;
   absl::flat_hash_map<std::string, uint32_t> extended_by_name;
   absl::flat_hash_map<std::string, Slot> slot_by_name;
 

@@ -16,6 +16,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/binding_points.h"
@@ -23,12 +25,10 @@
 #include "plugin_host/sdk/metrics.h"
 #include "plugin_host/sdk/verdict.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::sdk {
 
-using ExtensionPoint = v1alpha1::ExtensionPoint;
+using ExtensionPoint = v1beta1::ExtensionPoint;
 
 // The highest score, also after Normalize.
 inline constexpr int64_t kMaxScore = 100;
@@ -170,9 +170,9 @@ class ClusterObserver {
   virtual void OnPodRemoved(const PodRecord& pod) {}
   virtual void OnNamespaceChanged(const std::string& name) {}
   // An object of another kind was added (`old` is null), changed, or is about to be removed.
-  virtual void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                               const v1alpha1::ClusterObject& object) {}
-  virtual void OnObjectRemoved(const v1alpha1::ClusterObject& object) {}
+  virtual void OnObjectChanged(const v1beta1::ClusterObject* old,
+                               const v1beta1::ClusterObject& object) {}
+  virtual void OnObjectRemoved(const v1beta1::ClusterObject& object) {}
   // About once a second.
   virtual void OnTick(absl::Time now) {}
 };
@@ -192,7 +192,7 @@ class ShimNotifier {
   // Writes or deletes an object of a custom resource that the plugin declared, independently of any
   // pod that is being placed. The outcome shows in the cache; to retry, call again after a second
   // at the earliest (OnTick). The host fills in `plugin`.
-  virtual void Write(v1alpha1::Effect effect) = 0;
+  virtual void Write(v1beta1::Effect effect) = 0;
 };
 
 // What a plugin gets when it is created.
@@ -215,29 +215,30 @@ struct PluginDescriptor {
   std::vector<ExtensionPoint> extension_points;
   int32_t default_weight = 1;
   std::string args_schema;  // A JSON schema; empty: no args.
-  std::vector<v1alpha1::ClusterEvent> wake_up_events;
+  std::vector<v1beta1::ClusterEvent> wake_up_events;
   std::vector<std::string> needed_fields;  // Annotations it reads, see plugin_host.proto.
-  std::vector<v1alpha1::Interest> interests;
+  std::vector<v1beta1::Interest> interests;
   // Parts of a pod (pod_parts.h) that, with the cluster, determine the plugin's answers from
   // PreFilter to Score: pods with equal parts are interchangeable. Absent: no two pods are.
   std::optional<std::vector<std::string>> signature;
   // Resources whose objects the cache has, and writes that the plugin may want.
-  std::vector<v1alpha1::CustomResource> custom_resources;
+  std::vector<v1beta1::DeclaredResource> declared_resources;
   std::vector<MetricSpec> metrics;  // All of its metrics.
   Maturity maturity = Maturity::kAlpha;
   std::function<absl::StatusOr<std::unique_ptr<Plugin>>(const PluginContext&)> create;
 };
 
 // Shorthands for descriptors.
-v1alpha1::ClusterEvent WakeOn(std::string resource,
-                              std::initializer_list<v1alpha1::ClusterEvent::Action> actions);
-// `resource` as in CustomObject.resource.
-v1alpha1::CustomResource UsesResource(std::string resource,
-                                      std::initializer_list<v1alpha1::CustomResource::Verb> verbs);
+v1beta1::ClusterEvent WakeOn(std::string resource,
+                             std::initializer_list<v1beta1::ClusterEvent::Action> actions);
+// `resource` as in GenericObject.resource.
+v1beta1::DeclaredResource UsesResource(
+    std::string resource, std::initializer_list<v1beta1::DeclaredResource::Verb> verbs);
 // For PluginDescriptor::signature: these parts, and the pods' annotations of `needed_fields`.
 std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fields,
                                      std::initializer_list<std::string> parts);
-v1alpha1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
+// No fields: no pod, the plugin is never called at the point.
+v1beta1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
 
 }  // namespace outboard::sdk
 

@@ -73,9 +73,9 @@ void PodGroupIndex::RemovePod(const PodRecord& pod) {
   malformed_.Forget(About(pod));
 }
 
-PodGroupIndex::Change PodGroupIndex::SetObject(const v1alpha1::ClusterObject& object) {
-  if (!object.has_custom_object()) return {};
-  std::optional<PodGroupObject> read = ReadPodGroup(object.custom_object());
+PodGroupIndex::Change PodGroupIndex::SetObject(const v1beta1::ClusterObject& object) {
+  if (!object.has_generic_object()) return {};
+  std::optional<PodGroupObject> read = ReadPodGroup(object.generic_object());
   if (!read) return {};
   Group& group = Get(read->key);
   Change change{&group, group.existing()};
@@ -87,11 +87,11 @@ PodGroupIndex::Change PodGroupIndex::SetObject(const v1alpha1::ClusterObject& ob
   return change;
 }
 
-void PodGroupIndex::RemoveObject(const v1alpha1::ClusterObject& object) {
-  if (!object.has_custom_object()) return;
-  const std::optional<GroupDialect> dialect = DialectOfResource(object.custom_object().resource());
+void PodGroupIndex::RemoveObject(const v1beta1::ClusterObject& object) {
+  if (!object.has_generic_object()) return;
+  const std::optional<GroupDialect> dialect = DialectOfResource(object.generic_object().resource());
   if (!dialect) return;
-  const GroupKey key{*dialect, object.custom_object().namespace_(), object.custom_object().name(),
+  const GroupKey key{*dialect, object.generic_object().namespace_(), object.generic_object().name(),
                      ""};
   const auto found = groups_.find(key);
   if (found == groups_.end()) return;

@@ -12,10 +12,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/objects.pb.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_table.h"
 #include "plugin_host/sdk/pod_groups.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
 
 namespace outboard::sdk {
 
@@ -78,8 +78,8 @@ class PodGroupIndex {
   Change SetPod(const PodRecord& pod);
   void RemovePod(const PodRecord& pod);
   // Objects of other kinds are ignored.
-  Change SetObject(const v1alpha1::ClusterObject& object);
-  void RemoveObject(const v1alpha1::ClusterObject& object);
+  Change SetObject(const v1beta1::ClusterObject& object);
+  void RemoveObject(const v1beta1::ClusterObject& object);
 
   // Null: neither members nor an object.
   const Group* Find(const GroupKey& key) const;

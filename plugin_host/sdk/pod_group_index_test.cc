@@ -30,11 +30,11 @@ class Keeper : public Plugin, public PreFilterPlugin, public ClusterObserver {
   void OnReset() override { index.Clear(); }
   void OnPodChanged(const PodRecord& pod) override { last = index.SetPod(pod); }
   void OnPodRemoved(const PodRecord& pod) override { index.RemovePod(pod); }
-  void OnObjectChanged(const v1alpha1::ClusterObject*,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
     last = index.SetObject(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     index.RemoveObject(object);
   }
   PodGroupIndex index{"Keeper"};
@@ -44,19 +44,19 @@ class Keeper : public Plugin, public PreFilterPlugin, public ClusterObserver {
 PluginDescriptor KeeperDescriptor() {
   PluginDescriptor d;
   d.name = "Keeper";
-  d.extension_points = {v1alpha1::PRE_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER};
   d.needed_fields = GroupAnnotationFields();
-  d.custom_resources = PodGroupResources();
+  d.declared_resources = PodGroupResources();
   d.create = [](const PluginContext&) -> absl::StatusOr<std::unique_ptr<Plugin>> {
     return std::make_unique<Keeper>();
   };
   return d;
 }
 
-v1alpha1::ClusterObject PodGroup(GroupDialect dialect, const std::string& name,
-                                 const std::string& json) {
-  v1alpha1::ClusterObject object;
-  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+v1beta1::ClusterObject PodGroup(GroupDialect dialect, const std::string& name,
+                                const std::string& json) {
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& custom = *object.mutable_generic_object();
   custom.set_resource(std::string(GroupResource(dialect)));
   custom.set_namespace_("default");
   custom.set_name(name);
@@ -77,14 +77,14 @@ class PodGroupIndexTest : public ::testing::Test {
   }
   Keeper& keeper() { return dynamic_cast<Keeper&>(harness_->plugin()); }
   const PodGroupIndex& index() { return keeper().index; }
-  const Group* Find(const v1alpha1::Pod& pod) { return index().Find(GroupOf(pod)->key); }
+  const Group* Find(const v1beta1::Pod& pod) { return index().Find(GroupOf(pod)->key); }
 
   std::unique_ptr<PluginHarness> harness_;
 };
 
 TEST_F(PodGroupIndexTest, AMemberIsInOneState) {
   PodBuilder builder("p");
-  v1alpha1::Pod pod = builder.Label("scheduling.x-k8s.io/pod-group", "g");
+  v1beta1::Pod pod = builder.Label("scheduling.x-k8s.io/pod-group", "g");
   const auto state = [&](MemberState expected) {
     const Group* group = Find(pod);
     ASSERT_NE(group, nullptr);
@@ -100,15 +100,15 @@ TEST_F(PodGroupIndexTest, AMemberIsInOneState) {
   state(MemberState::kPending);
   EXPECT_EQ(keeper().last.existed, 0);
   EXPECT_EQ(Find(pod)->existing(), 1);
-  harness_->Place(pod.uid(), v1alpha1::NOMINATED, "n1");
+  harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_NOMINATED, "n1");
   state(MemberState::kPending);
-  harness_->Place(pod.uid(), v1alpha1::ASSUMED, "n1");
+  harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   state(MemberState::kAssumed);
   EXPECT_EQ(keeper().last.existed, 1);
-  harness_->Place(pod.uid(), v1alpha1::WAITING, "n1");
+  harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_WAITING, "n1");
   state(MemberState::kWaiting);
   EXPECT_EQ(Find(pod)->placed(), 1);
-  harness_->Place(pod.uid(), v1alpha1::UNPLACED, "");
+  harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_UNPLACED, "");
   state(MemberState::kPending);
   pod.set_node_name("n1");
   harness_->AddPod(pod);
@@ -123,14 +123,14 @@ TEST_F(PodGroupIndexTest, AMemberIsInOneState) {
 }
 
 TEST_F(PodGroupIndexTest, AGroupWithoutItsObjectIsNotFoundAndHasNoDefault) {
-  const v1alpha1::Pod pod = PodBuilder("p").Label("scheduling.x-k8s.io/pod-group", "g");
+  const v1beta1::Pod pod = PodBuilder("p").Label("scheduling.x-k8s.io/pod-group", "g");
   harness_->AddPod(pod);
   const GroupRef ref = *GroupOf(pod);
   EXPECT_TRUE(index().SpecFor(ref).not_found);
   // Of another dialect, or namespace.
   harness_->AddObject(PodGroup(GroupDialect::kVolcano, "g", R"({"spec": {"minMember": 2}})"));
   EXPECT_TRUE(index().SpecFor(ref).not_found);
-  const v1alpha1::ClusterObject object =
+  const v1beta1::ClusterObject object =
       PodGroup(GroupDialect::kSchedulerPlugins, "g", R"({"spec": {"minMember": 2}})");
   harness_->AddObject(object);
   EXPECT_EQ(keeper().last.group, Find(pod));
@@ -159,11 +159,11 @@ TEST_F(PodGroupIndexTest, WarnsOnceOfWhatCannotBeRead) {
   put("5");
   put("0");
   EXPECT_EQ(index().warned(), 2) << "it was valid in between";
-  const v1alpha1::Pod pod = PodBuilder("p")
-                                .Annotation("gang.scheduling.koordinator.sh/name", "k")
-                                .Annotation("gang.scheduling.koordinator.sh/min-available", "some");
+  const v1beta1::Pod pod = PodBuilder("p")
+                               .Annotation("gang.scheduling.koordinator.sh/name", "k")
+                               .Annotation("gang.scheduling.koordinator.sh/min-available", "some");
   harness_->AddPod(pod);
-  harness_->Place(pod.uid(), v1alpha1::ASSUMED, "n1");
+  harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   EXPECT_EQ(index().warned(), 3);
 }
 
@@ -178,7 +178,7 @@ std::map<std::string, std::string> Recount(const ClusterView& cluster) {
     ++counts[ref->key.Text()][static_cast<size_t>(StateOf(*pod))];
     members[ref->key.Text()].insert(absl::StrCat(uid, ref->sub_group));
   }
-  cluster.objects().ForEach<v1alpha1::CustomObject>([&](const v1alpha1::CustomObject& object) {
+  cluster.objects().ForEach<v1beta1::GenericObject>([&](const v1beta1::GenericObject& object) {
     const PodGroupObject read = *ReadPodGroup(object);
     objects[read.key.Text()] = read.spec.min ? absl::StrCat(read.spec.min->value) : "no size";
     counts.try_emplace(read.key.Text());
@@ -212,7 +212,7 @@ TEST_F(PodGroupIndexTest, HoldsWhatACountFromScratchFinds) {
     SetUp();
     std::mt19937_64 random(seed);
     const auto below = [&](int n) { return std::uniform_int_distribution<int>(0, n - 1)(random); };
-    std::map<std::string, v1alpha1::Pod> pods;
+    std::map<std::string, v1beta1::Pod> pods;
     for (int step = 0; step < 400; ++step) {
       const std::string name = absl::StrCat("p", below(12));
       const std::string uid = absl::StrCat("default/", name);
@@ -230,7 +230,7 @@ TEST_F(PodGroupIndexTest, HoldsWhatACountFromScratchFinds) {
           if (below(2) == 0) builder.Label(labels[below(3)], group);
           if (below(3) == 0) builder.Annotation(annotations[below(3)], group);
           if (below(2) == 0) builder.Label("kai.scheduler/subgroup-name", "s");
-          v1alpha1::Pod pod = builder;
+          v1beta1::Pod pod = builder;
           if (below(4) == 0) pod.set_pod_group_name(group);
           if (below(3) == 0) pod.mutable_controller()->set_uid(absl::StrCat("c", below(2)));
           if (below(5) == 0) pod.set_deletion_unix_seconds(1);
@@ -252,15 +252,16 @@ TEST_F(PodGroupIndexTest, HoldsWhatACountFromScratchFinds) {
         case 4:
         case 5: {
           if (!known || !pods[uid].node_name().empty()) break;
-          const v1alpha1::PlacementState states[] = {v1alpha1::UNPLACED, v1alpha1::ASSUMED,
-                                                     v1alpha1::WAITING, v1alpha1::NOMINATED};
+          const v1beta1::PlacementState states[] = {
+              v1beta1::PLACEMENT_STATE_UNPLACED, v1beta1::PLACEMENT_STATE_ASSUMED,
+              v1beta1::PLACEMENT_STATE_WAITING, v1beta1::PLACEMENT_STATE_NOMINATED};
           const int which = below(4);
           harness_->Place(uid, states[which], which == 0 ? "" : "n2");
           break;
         }
         default: {
           const GroupDialect dialect = kGroupDialects[below(4)];
-          const v1alpha1::ClusterObject object =
+          const v1beta1::ClusterObject object =
               PodGroup(dialect, group, absl::StrCat(R"({"spec": {"minMember": )", below(4), "}}"));
           if (below(3) == 0) {
             harness_->RemoveObject(object);

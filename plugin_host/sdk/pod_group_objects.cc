@@ -62,17 +62,17 @@ class Part {
     if (text.empty()) return std::nullopt;
     return Sourced<std::string>{std::move(text), path_};
   }
-  MaybeSourced<v1alpha1::ResourceList> Resources() const {
+  MaybeSourced<v1beta1::ResourceList> Resources() const {
     if (json_ == nullptr) return std::nullopt;
     if (!json_->is_object() || json_->size() > kMaxEntries) {
       Complain("a map of quantities");
       return std::nullopt;
     }
-    Sourced<v1alpha1::ResourceList> list{{}, path_};
+    Sourced<v1beta1::ResourceList> list{{}, path_};
     for (const auto& [name, quantity] : json_->items()) {
       const std::string text =
           quantity.is_string() ? quantity.get<std::string>() : JsonText(quantity);
-      v1alpha1::ResourceList one;
+      v1beta1::ResourceList one;
       const bool is_negative = !text.empty() && text[0] == '-';
       if (!is_negative && SetResource(name, text, &one).ok()) {
         list.value.MergeFrom(one);
@@ -278,7 +278,7 @@ void ReadKai(const Part& spec, GroupSpec* out) {
 
 }  // namespace
 
-std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object) {
+std::optional<PodGroupObject> ReadPodGroup(const v1beta1::GenericObject& object) {
   const std::optional<GroupDialect> dialect = DialectOfResource(object.resource());
   if (!dialect) return std::nullopt;
   PodGroupObject group;
@@ -313,11 +313,11 @@ std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object)
   return group;
 }
 
-std::vector<v1alpha1::CustomResource> PodGroupResources() {
-  std::vector<v1alpha1::CustomResource> resources;
+std::vector<v1beta1::DeclaredResource> PodGroupResources() {
+  std::vector<v1beta1::DeclaredResource> resources;
   for (const GroupDialect dialect : kGroupDialects) {
     if (GroupResource(dialect).empty()) continue;
-    v1alpha1::CustomResource& resource = resources.emplace_back();
+    v1beta1::DeclaredResource& resource = resources.emplace_back();
     resource.set_resource(std::string(GroupResource(dialect)));
     resource.set_optional(true);
   }

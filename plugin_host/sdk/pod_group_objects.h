@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "plugin_host/sdk/pod_groups.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
 
 namespace outboard::sdk {
 
@@ -18,11 +18,11 @@ struct PodGroupObject {
 
 // None: not a known PodGroup resource. Pure. Malformed values that determine the group's number set
 // `spec.fault`.
-std::optional<PodGroupObject> ReadPodGroup(const v1alpha1::CustomObject& object);
+std::optional<PodGroupObject> ReadPodGroup(const v1beta1::GenericObject& object);
 
-// For PluginDescriptor::custom_resources: all of them, read-only and optional, because no cluster
+// For PluginDescriptor::declared_resources: all of them, read-only and optional, because no cluster
 // has all.
-std::vector<v1alpha1::CustomResource> PodGroupResources();
+std::vector<v1beta1::DeclaredResource> PodGroupResources();
 
 }  // namespace outboard::sdk
 

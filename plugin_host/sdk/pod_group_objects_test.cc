@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 PodGroupObject Read(GroupDialect dialect, const std::string& json) {
-  v1alpha1::CustomObject object;
+  v1beta1::GenericObject object;
   object.set_resource(std::string(GroupResource(dialect)));
   object.set_namespace_("ml");
   object.set_name("train");
@@ -58,7 +58,7 @@ TEST(ReadPodGroup, SchedulerPlugins) {
   EXPECT_EQ(group.spec.timeout->value, absl::Minutes(5));
   EXPECT_EQ(group.spec.min_resources->value.cpu_millis(), 8000);
   EXPECT_EQ(group.spec.min_resources->value.memory_bytes(), int64_t{32} << 30);
-  EXPECT_EQ(group.spec.min_resources->value.extended().at("nvidia.com/gpu"), 32);
+  EXPECT_EQ(group.spec.min_resources->value.scalar().at("nvidia.com/gpu"), 32);
   EXPECT_EQ(absl::ToUnixSeconds(group.spec.created->value), 1769896800);
   EXPECT_EQ(group.spec.fault, "");
   EXPECT_THAT(group.malformed, IsEmpty());
@@ -229,14 +229,14 @@ TEST(ReadPodGroup, AbsurdObjectsAreReadToo) {
       EXPECT_THAT(group.spec.sub_groups, IsEmpty()) << text;
     }
   }
-  v1alpha1::CustomObject other;
+  v1beta1::GenericObject other;
   other.set_resource("widgets.v1.example.com");
   EXPECT_FALSE(ReadPodGroup(other));
 }
 
 TEST(PodGroupResources, AreReadOnlyAndNotRequired) {
   std::vector<std::string> names;
-  for (const v1alpha1::CustomResource& resource : PodGroupResources()) {
+  for (const v1beta1::DeclaredResource& resource : PodGroupResources()) {
     names.push_back(resource.resource());
     EXPECT_TRUE(resource.optional());
     EXPECT_EQ(resource.verbs_size(), 0);

@@ -38,7 +38,7 @@ const std::string* Named(const StringMap& map, absl::string_view key) {
   return text == nullptr || text->empty() ? nullptr : text;
 }
 
-GroupRef Ref(GroupDialect dialect, const v1alpha1::Pod& pod, const std::string& name,
+GroupRef Ref(GroupDialect dialect, const v1beta1::Pod& pod, const std::string& name,
              std::string from) {
   GroupRef ref;
   ref.key = {dialect, pod.namespace_(), name, ""};
@@ -60,7 +60,7 @@ void ReadMin(const std::string* text, std::string from, GroupRef* ref) {
   ref->malformed.push_back({std::move(from), *text, absl::StrCat("a ", kReplicas)});
 }
 
-GroupRef KoordinatorGroup(const v1alpha1::Pod& pod, const std::string& name) {
+GroupRef KoordinatorGroup(const v1beta1::Pod& pod, const std::string& name) {
   GroupRef ref = Ref(GroupDialect::kKoordinator, pod, name, AnnotationAt(kKoordinatorName));
   const StringMap& annotations = pod.annotations();
   const std::string* min = FindValue(annotations, kKoordinatorMin);
@@ -95,7 +95,7 @@ GroupRef KoordinatorGroup(const v1alpha1::Pod& pod, const std::string& name) {
   return ref;
 }
 
-GroupRef LegacyGroup(const v1alpha1::Pod& pod, const std::string& name) {
+GroupRef LegacyGroup(const v1beta1::Pod& pod, const std::string& name) {
   GroupRef ref = Ref(GroupDialect::kLegacy, pod, name, LabelAt(kLegacyName));
   const std::string* min = FindValue(pod.labels(), kLegacyMin);
   ReadMin(min, LabelAt(kLegacyMin), &ref);
@@ -103,7 +103,7 @@ GroupRef LegacyGroup(const v1alpha1::Pod& pod, const std::string& name) {
   return ref;
 }
 
-GroupRef JobGroup(const v1alpha1::Pod& pod, const char* label, const std::string& job) {
+GroupRef JobGroup(const v1beta1::Pod& pod, const char* label, const std::string& job) {
   GroupRef ref = Ref(GroupDialect::kJobName, pod, job, LabelAt(label));
   ref.key.controller_uid = pod.controller().uid();
   for (const char* key : kJobSizes) {
@@ -115,7 +115,7 @@ GroupRef JobGroup(const v1alpha1::Pod& pod, const char* label, const std::string
   return ref;
 }
 
-std::string SubGroupOf(const v1alpha1::Pod& pod, const char* label) {
+std::string SubGroupOf(const v1beta1::Pod& pod, const char* label) {
   const std::string* name = Named(pod.labels(), label);
   return name == nullptr ? "" : *name;
 }
@@ -190,7 +190,7 @@ std::string GroupKey::Text() const {
                       controller_uid.empty() ? "" : " of ", controller_uid);
 }
 
-std::optional<GroupRef> GroupOf(const v1alpha1::Pod& pod) {
+std::optional<GroupRef> GroupOf(const v1beta1::Pod& pod) {
   if (!pod.pod_group_name().empty()) {
     return Ref(GroupDialect::kKubernetes, pod, pod.pod_group_name(),
                "spec.schedulingGroup.podGroupName");

@@ -10,7 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -29,7 +29,7 @@ inline constexpr GroupDialect kGroupDialects[] = {
     GroupDialect::kKai,        GroupDialect::kKoordinator,      GroupDialect::kLegacy,
     GroupDialect::kJobName};
 absl::string_view DialectName(GroupDialect dialect);
-// The resource of the dialect's PodGroups, as in CustomObject.resource; empty: none.
+// The resource of the dialect's PodGroups, as in GenericObject.resource; empty: none.
 absl::string_view GroupResource(GroupDialect dialect);
 // None: not a known PodGroup resource.
 std::optional<GroupDialect> DialectOfResource(absl::string_view resource);
@@ -91,7 +91,7 @@ struct GroupSpec {
   MaybeSourced<int64_t> min;
   MaybeSourced<int64_t> total;  // expected number of members
   MaybeSourced<absl::Duration> timeout;
-  MaybeSourced<v1alpha1::ResourceList> min_resources;  // of the group as a whole
+  MaybeSourced<v1beta1::ResourceList> min_resources;  // of the group as a whole
   TopologyPreference topology;
   MaybeSourced<int32_t> priority;
   MaybeSourced<std::string> priority_class;
@@ -126,7 +126,7 @@ struct GroupRef {
 };
 
 // None: the pod is not in a group. Pure.
-std::optional<GroupRef> GroupOf(const v1alpha1::Pod& pod);
+std::optional<GroupRef> GroupOf(const v1beta1::Pod& pod);
 
 // What GroupOf reads, for descriptors: annotations for PluginDescriptor::needed_fields; fields for
 // Interest.any_field_set (without any of them there is no group); parts for

@@ -15,7 +15,7 @@ using sdk::testing::PodBuilder;
 using ::testing::IsEmpty;
 
 // `DIALECT NAMESPACE/NAME from WHERE`.
-std::string TextOf(const v1alpha1::Pod& pod) {
+std::string TextOf(const v1beta1::Pod& pod) {
   const std::optional<GroupRef> ref = GroupOf(pod);
   return ref ? ref->key.Text() + " from " + ref->from : "none";
 }
@@ -57,7 +57,7 @@ TEST(GroupOf, TheFirstDialectThatThePodUsesDecides) {
     PodBuilder all("p");
     for (size_t i = first; i < Words().size(); ++i) Words()[i].say(&all);
     EXPECT_EQ(TextOf(all), Words()[first].expected) << "with all later dialects";
-    v1alpha1::Pod kubernetes = all;
+    v1beta1::Pod kubernetes = all;
     kubernetes.set_pod_group_name("g0");
     EXPECT_EQ(TextOf(kubernetes), "kubernetes default/g0 from spec.schedulingGroup.podGroupName");
   }
@@ -78,12 +78,12 @@ TEST(GroupOf, NamespaceAndControllerDistinguishGroups) {
   PodBuilder b("p", "b");
   b.Label("job-name", "j");
   EXPECT_FALSE(GroupOf(a)->key == GroupOf(b)->key);
-  v1alpha1::Pod remade = a;
+  v1beta1::Pod remade = a;
   remade.mutable_controller()->set_uid("u2");
   EXPECT_FALSE(GroupOf(a)->key == GroupOf(remade)->key);
   PodBuilder kai("p", "a");
   kai.Annotation("pod-group-name", "j");
-  v1alpha1::Pod other = kai;
+  v1beta1::Pod other = kai;
   other.mutable_controller()->set_uid("u2");
   EXPECT_TRUE(GroupOf(kai)->key == GroupOf(other)->key) << "groups have pods of many controllers";
 }

@@ -13,7 +13,7 @@ namespace outboard::sdk {
 namespace {
 
 using google::protobuf::FieldDescriptor;
-using v1alpha1::Pod;
+using v1beta1::Pod;
 
 struct NamedPart {
   const char* path;
@@ -106,7 +106,7 @@ void PodParts::Copy(const Pod& from, Pod* to) const {
   const google::protobuf::Reflection& reflection = *to->GetReflection();
   reflection.SwapFields(to, &source, {fields_.begin(), fields_.end()});
   // The name of an ephemeral volume's claim contains the pod's name.
-  const auto is_ephemeral = [](const v1alpha1::Volume& volume) {
+  const auto is_ephemeral = [](const v1beta1::Volume& volume) {
     return volume.source() == "ephemeral";
   };
   const auto has = [](const std::set<std::string>& keys, const Map& map) {

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "google/protobuf/descriptor.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -36,7 +36,7 @@ class PodParts {
   static absl::StatusOr<PodParts> Parse(absl::Span<const std::string> paths);
 
   // Copies these parts from `from` to `to`; other parts are unchanged.
-  void Copy(const v1alpha1::Pod& from, v1alpha1::Pod* to) const;
+  void Copy(const v1beta1::Pod& from, v1beta1::Pod* to) const;
   void Add(const PodParts& others);
 
  private:

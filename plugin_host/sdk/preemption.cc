@@ -16,7 +16,7 @@ bool AwaitsVictims(const Attempt& attempt, const DryRun& dry_run) {
   const std::string& name = attempt.pod().proto().nominated_node_name();
   if (name.empty()) return false;
   const std::optional<NodeView> node = attempt.cluster().FindNode(name);
-  if (!node || dry_run.CodeOf(node->slot()) == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) {
+  if (!node || dry_run.CodeOf(node->slot()) == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE) {
     return false;
   }
   return std::any_of(node->pods().begin(), node->pods().end(), [&](const PodRecord* pod) {
@@ -32,28 +32,29 @@ int64_t StartOf(const PodRecord& pod) {
 
 }  // namespace
 
-bool IsLeavingForAnother(const v1alpha1::Pod& pod) {
+bool IsLeavingForAnother(const v1beta1::Pod& pod) {
   return pod.deletion_unix_seconds() != 0 && pod.preempted_by_scheduler();
 }
 
 void DeclarePreemptionGate(PluginDescriptor* descriptor) {
-  descriptor->extension_points.push_back(v1alpha1::PRE_ENQUEUE);
+  descriptor->extension_points.push_back(v1beta1::EXTENSION_POINT_PRE_ENQUEUE);
   // A gated preemptor is re-evaluated when a pod is removed.
-  descriptor->wake_up_events.push_back(WakeOn("Pod", {v1alpha1::ClusterEvent::DELETE}));
+  descriptor->wake_up_events.push_back(WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_DELETE}));
   // The shim keeps the gate in this plugin's name.
-  descriptor->interests.push_back(InterestIn(v1alpha1::PRE_ENQUEUE, {}));
+  descriptor->interests.push_back(InterestIn(v1beta1::EXTENSION_POINT_PRE_ENQUEUE, {}));
 }
 
-Verdict SayPreemption(v1alpha1::Code code, absl::string_view message) {
+Verdict SayPreemption(v1beta1::Code code, absl::string_view message) {
   return Verdict(code, absl::StrCat("preemption: ", message));
 }
 
 Verdict MayPreempt(const Attempt& attempt, const DryRun& dry_run) {
-  if (attempt.pod().proto().preemption_policy() == v1alpha1::NEVER) {
-    return SayPreemption(v1alpha1::UNSCHEDULABLE, "not eligible due to preemptionPolicy=Never.");
+  if (attempt.pod().proto().preemption_policy() == v1beta1::PREEMPTION_POLICY_NEVER) {
+    return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
+                         "not eligible due to preemptionPolicy=Never.");
   }
   if (AwaitsVictims(attempt, dry_run)) {
-    return SayPreemption(v1alpha1::UNSCHEDULABLE,
+    return SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                          "not eligible due to a terminating pod on the nominated node.");
   }
   return Verdict::Success();
@@ -62,7 +63,7 @@ Verdict MayPreempt(const Attempt& attempt, const DryRun& dry_run) {
 std::vector<Slot> NodesToPreemptOn(const Attempt& attempt, const DryRun& dry_run) {
   std::vector<Slot> nodes;
   for (Slot slot : attempt.cluster().node_order()) {
-    if (dry_run.CodeOf(slot) == v1alpha1::UNSCHEDULABLE) nodes.push_back(slot);
+    if (dry_run.CodeOf(slot) == v1beta1::CODE_UNSCHEDULABLE) nodes.push_back(slot);
   }
   return nodes;
 }

@@ -34,10 +34,10 @@ class PreemptionGate : public PreEnqueuePlugin, public QueueingHintPlugin {
 void DeclarePreemptionGate(PluginDescriptor* descriptor);
 
 // A rejection `preemption: MESSAGE`.
-Verdict SayPreemption(v1alpha1::Code code, absl::string_view message);
+Verdict SayPreemption(v1beta1::Code code, absl::string_view message);
 
 // Whether a scheduler preempted the pod, and the pod is being deleted.
-bool IsLeavingForAnother(const v1alpha1::Pod& pod);
+bool IsLeavingForAnother(const v1beta1::Pod& pod);
 
 // Whether the pod may preempt: SUCCESS, or the rejection to return. Not with preemptionPolicy
 // Never, and not while earlier victims are leaving its nominated node, unless preemption no longer

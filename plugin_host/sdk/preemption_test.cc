@@ -59,11 +59,11 @@ TEST_F(PreemptionTest, VictimsOfAGroupAreThoseOnItsNodes) {
   // Only pods elsewhere would have to leave, beside others here.
   GroupPreemption elsewhere;
   EXPECT_EQ(SplitVictims({{{member, 3}}, {0, 1}}, units, &elsewhere).code(),
-            v1alpha1::UNSCHEDULABLE);
+            v1beta1::CODE_UNSCHEDULABLE);
   // No pod has to leave these nodes.
   GroupPreemption none;
-  EXPECT_EQ(SplitVictims({{{member, 3}}, {0}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
-  EXPECT_EQ(SplitVictims({{{member, 3}}, {}}, units, &none).code(), v1alpha1::UNSCHEDULABLE);
+  EXPECT_EQ(SplitVictims({{{member, 3}}, {0}}, units, &none).code(), v1beta1::CODE_UNSCHEDULABLE);
+  EXPECT_EQ(SplitVictims({{{member, 3}}, {}}, units, &none).code(), v1beta1::CODE_UNSCHEDULABLE);
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale) {
 }
 
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
-                         v1alpha1::ResourceList* list) {
+                         v1beta1::ResourceList* list) {
   absl::StatusOr<int64_t> amount = ParseQuantity(quantity, name == "cpu" ? 1000 : 1);
   if (!amount.ok()) return amount.status();
   if (name == "cpu") {
@@ -59,7 +59,7 @@ absl::Status SetResource(absl::string_view name, absl::string_view quantity,
   } else if (name == "pods") {
     list->set_pods(*amount);
   } else {
-    (*list->mutable_extended())[std::string(name)] = *amount;
+    (*list->mutable_scalar())[std::string(name)] = *amount;
   }
   return absl::OkStatus();
 }

@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -16,7 +16,7 @@ namespace outboard::sdk {
 absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, int64_t scale);
 // Sets the amount of a resource in a list.
 absl::Status SetResource(absl::string_view name, absl::string_view quantity,
-                         v1alpha1::ResourceList* list);
+                         v1beta1::ResourceList* list);
 
 }  // namespace outboard::sdk
 

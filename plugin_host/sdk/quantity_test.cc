@@ -28,14 +28,14 @@ TEST(Quantity, AnythingElseIsNone) {
 }
 
 TEST(Quantity, GoesIntoTheListByName) {
-  v1alpha1::ResourceList list;
+  v1beta1::ResourceList list;
   ASSERT_TRUE(SetResource("cpu", "1500m", &list).ok());
   ASSERT_TRUE(SetResource("memory", "1Ki", &list).ok());
   ASSERT_TRUE(SetResource("nvidia.com/gpu", "8", &list).ok());
   EXPECT_FALSE(SetResource("pods", "few", &list).ok());
   EXPECT_EQ(list.cpu_millis(), 1500);
   EXPECT_EQ(list.memory_bytes(), 1024);
-  EXPECT_EQ(list.extended().at("nvidia.com/gpu"), 8);
+  EXPECT_EQ(list.scalar().at("nvidia.com/gpu"), 8);
 }
 
 }  // namespace

@@ -3,10 +3,10 @@
 #define OUTBOARD_PLUGIN_HOST_SDK_QUEUEING_HINT_H_
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -18,13 +18,13 @@ namespace outboard::sdk {
 // Errors: none.
 struct ObjectChange {
   absl::string_view resource;  // `Node`, `AssignedPod`, `UnscheduledPod`, `PersistentVolume`, …
-  v1alpha1::ClusterEvent::Action action = v1alpha1::ClusterEvent::ACTION_UNSPECIFIED;
-  const v1alpha1::Node* old_node = nullptr;
-  const v1alpha1::Node* new_node = nullptr;
-  const v1alpha1::Pod* old_pod = nullptr;
-  const v1alpha1::Pod* new_pod = nullptr;
-  const v1alpha1::ClusterObject* old_object = nullptr;
-  const v1alpha1::ClusterObject* new_object = nullptr;
+  v1beta1::ClusterEvent::Action action = v1beta1::ClusterEvent::ACTION_UNSPECIFIED;
+  const v1beta1::Node* old_node = nullptr;
+  const v1beta1::Node* new_node = nullptr;
+  const v1beta1::Pod* old_pod = nullptr;
+  const v1beta1::Pod* new_pod = nullptr;
+  const v1beta1::ClusterObject* old_object = nullptr;
+  const v1beta1::ClusterObject* new_object = nullptr;
 };
 
 enum class Hint {

@@ -14,7 +14,7 @@ constexpr absl::string_view kHugePages = "hugepages-";
 
 // Calls fn(into, amount) for every resource in `from`; creates `into` if absent.
 template <typename Fn>
-void Merge(const v1alpha1::ResourceList& from, Resources* into, Fn fn) {
+void Merge(const v1beta1::ResourceList& from, Resources* into, Fn fn) {
   if (from.has_cpu_millis()) {
     fn(&into->cpu_millis, from.cpu_millis(), into->has_cpu);
     into->has_cpu = true;
@@ -27,7 +27,7 @@ void Merge(const v1alpha1::ResourceList& from, Resources* into, Fn fn) {
     fn(&into->ephemeral_storage_bytes, from.ephemeral_storage_bytes(), into->has_ephemeral_storage);
     into->has_ephemeral_storage = true;
   }
-  for (const auto& [name, amount] : from.extended()) {
+  for (const auto& [name, amount] : from.scalar()) {
     auto [it, inserted] = into->extended.try_emplace(name, 0);
     fn(&it->second, amount, !inserted);
   }
@@ -70,9 +70,9 @@ void Max(const From& from, Resources* into) {
 
 // During a resize: the maximum of wanted, actual and allocated; without wanted if the node can
 // never do the resize.
-Resources EffectiveRequests(const v1alpha1::Pod& pod, const v1alpha1::ResourceList& wanted,
-                            const v1alpha1::ResourceList& actual,
-                            const v1alpha1::ResourceList& allocated) {
+Resources EffectiveRequests(const v1beta1::Pod& pod, const v1beta1::ResourceList& wanted,
+                            const v1beta1::ResourceList& actual,
+                            const v1beta1::ResourceList& allocated) {
   Resources requests;
   if (!pod.resize_infeasible()) Max(wanted, &requests);
   Max(actual, &requests);
@@ -80,10 +80,10 @@ Resources EffectiveRequests(const v1alpha1::Pod& pod, const v1alpha1::ResourceLi
   return requests;
 }
 
-using StatusByName = absl::flat_hash_map<absl::string_view, const v1alpha1::ContainerStatus*>;
+using StatusByName = absl::flat_hash_map<absl::string_view, const v1beta1::ContainerStatus*>;
 
 // One container's request: its spec, resizes, and assumed defaults.
-Resources ContainerRequests(const v1alpha1::Pod& pod, const v1alpha1::Container& container,
+Resources ContainerRequests(const v1beta1::Pod& pod, const v1beta1::Container& container,
                             const StatusByName& statuses, const PodRequestsOptions& options) {
   Resources requests;
   auto status = statuses.find(container.name());
@@ -104,7 +104,7 @@ Resources ContainerRequests(const v1alpha1::Pod& pod, const v1alpha1::Container&
   return requests;
 }
 
-Resources AggregateContainers(const v1alpha1::Pod& pod, const PodRequestsOptions& options) {
+Resources AggregateContainers(const v1beta1::Pod& pod, const PodRequestsOptions& options) {
   StatusByName statuses;
   if (options.use_status) {
     for (const auto& status : pod.container_statuses()) statuses[status.name()] = &status;
@@ -142,19 +142,19 @@ int64_t Resources::Get(absl::string_view name) const {
   return it == extended.end() ? 0 : it->second;
 }
 
-bool HasPodLevelRequests(const v1alpha1::Pod& pod) {
+bool HasPodLevelRequests(const v1beta1::Pod& pod) {
   if (!pod.has_pod_requests()) return false;
-  const v1alpha1::ResourceList& requests = pod.pod_requests();
+  const v1beta1::ResourceList& requests = pod.pod_requests();
   if (requests.has_cpu_millis() || requests.has_memory_bytes()) return true;
-  return std::any_of(requests.extended().begin(), requests.extended().end(),
+  return std::any_of(requests.scalar().begin(), requests.scalar().end(),
                      [](const auto& entry) { return absl::StartsWith(entry.first, kHugePages); });
 }
 
-Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions& options) {
+Resources ComputePodRequests(const v1beta1::Pod& pod, const PodRequestsOptions& options) {
   Resources requests = AggregateContainers(pod, options);
   if (!options.skip_pod_level && HasPodLevelRequests(pod)) {
-    v1alpha1::ResourceList supported;
-    const v1alpha1::ResourceList& named = pod.pod_requests();
+    v1beta1::ResourceList supported;
+    const v1beta1::ResourceList& named = pod.pod_requests();
     const bool resized = options.use_status && pod.has_pod_actual_requests();
     const Resources effective = resized ? EffectiveRequests(pod, named, pod.pod_actual_requests(),
                                                             pod.pod_allocated_requests())
@@ -165,9 +165,9 @@ Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions&
     if (named.has_cpu_millis()) supported.set_cpu_millis(amount_of("cpu", named.cpu_millis()));
     if (named.has_memory_bytes())
       supported.set_memory_bytes(amount_of("memory", named.memory_bytes()));
-    for (const auto& [name, amount] : named.extended()) {
+    for (const auto& [name, amount] : named.scalar()) {
       if (absl::StartsWith(name, kHugePages))
-        (*supported.mutable_extended())[name] = amount_of(name, amount);
+        (*supported.mutable_scalar())[name] = amount_of(name, amount);
     }
     Merge(supported, &requests, SetAmount);
   }
@@ -175,20 +175,20 @@ Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions&
   return requests;
 }
 
-int64_t ExtendedRequestOf(const v1alpha1::Pod& pod, const std::string& name) {
+int64_t ExtendedRequestOf(const v1beta1::Pod& pod, const std::string& name) {
   if (!pod.init_containers().empty() || pod.has_pod_requests())
     return ComputePodRequests(pod).Get(name);
-  const auto amount_in = [&](const v1alpha1::ResourceList& list) {
-    const auto it = list.extended().find(name);
-    return it == list.extended().end() ? 0 : it->second;
+  const auto amount_in = [&](const v1beta1::ResourceList& list) {
+    const auto it = list.scalar().find(name);
+    return it == list.scalar().end() ? 0 : it->second;
   };
   int64_t sum = amount_in(pod.overhead());
-  for (const v1alpha1::Container& container : pod.containers())
+  for (const v1beta1::Container& container : pod.containers())
     sum += amount_in(container.requests());
   return sum;
 }
 
-PodUsage ComputePodUsage(const v1alpha1::Pod& pod) {
+PodUsage ComputePodUsage(const v1beta1::Pod& pod) {
   PodUsage usage;
   PodRequestsOptions options;
   options.use_status = true;

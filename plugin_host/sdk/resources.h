@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -47,14 +47,14 @@ struct PodRequestsOptions {
 
 // The effective request of a pod: containers summed, init containers' highest, sidecars, pod-level
 // requests, overhead.
-Resources ComputePodRequests(const v1alpha1::Pod& pod, const PodRequestsOptions& options = {});
+Resources ComputePodRequests(const v1beta1::Pod& pod, const PodRequestsOptions& options = {});
 
 // The same for one extended resource alone; 0 if absent.
-int64_t ExtendedRequestOf(const v1alpha1::Pod& pod, const std::string& name);
+int64_t ExtendedRequestOf(const v1beta1::Pod& pod, const std::string& name);
 
 // True if spec.resources.requests names a resource that Kubernetes supports there (cpu, memory,
 // hugepages-*).
-bool HasPodLevelRequests(const v1alpha1::Pod& pod);
+bool HasPodLevelRequests(const v1beta1::Pod& pod);
 
 // A pod's usage of a node: its requests, and CPU and memory with the assumed defaults where absent.
 struct PodUsage {
@@ -62,7 +62,7 @@ struct PodUsage {
   int64_t nonzero_cpu_millis = 0;
   int64_t nonzero_memory_bytes = 0;
 };
-PodUsage ComputePodUsage(const v1alpha1::Pod& pod);
+PodUsage ComputePodUsage(const v1beta1::Pod& pod);
 
 // Kubernetes' classes of resource names.
 bool IsNativeResourceName(absl::string_view name);  // Without a slash, or in kubernetes.io/.

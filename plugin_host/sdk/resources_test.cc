@@ -54,7 +54,7 @@ TEST(ResourcesTest, AnUnsupportedPodLevelRequestAloneIsNone) {
 TEST(ResourcesTest, AResizeCountsWithTheHighest) {
   PodBuilder pod("p");
   pod.Requests({{"cpu", "1"}});
-  v1alpha1::ContainerStatus* status = pod.proto().add_container_statuses();
+  v1beta1::ContainerStatus* status = pod.proto().add_container_statuses();
   status->set_name("main");
   *status->mutable_actual_requests() = MakeResources({{"cpu", "2"}});
   *status->mutable_allocated_requests() = MakeResources({{"cpu", "1500m"}});

@@ -10,7 +10,7 @@
 namespace outboard::sdk {
 namespace {
 
-using Op = v1alpha1::SelectorRequirement;
+using Op = v1beta1::SelectorRequirement;
 using Errors = std::vector<std::string>;
 
 std::string Child(const std::string& path, absl::string_view name) {
@@ -54,14 +54,14 @@ Requirement Check(const Op& proto, const std::string& path, Errors* errors) {
         absl::StrCat(values_path, ": Invalid value: ", JsonList(result.values), ": ", detail));
   };
   switch (result.op) {
-    case Op::IN:
-    case Op::NOT_IN:
+    case Op::OPERATOR_IN:
+    case Op::OPERATOR_NOT_IN:
       if (result.values.empty()) {
         invalid_values("for 'in', 'notin' operators, values set can't be empty");
       }
       break;
-    case Op::EXISTS:
-    case Op::DOES_NOT_EXIST:
+    case Op::OPERATOR_EXISTS:
+    case Op::OPERATOR_DOES_NOT_EXIST:
       if (!result.values.empty()) {
         invalid_values("values set must be empty for exists and does not exist");
       }
@@ -93,7 +93,7 @@ Requirement Check(const Op& proto, const std::string& path, Errors* errors) {
   return result;
 }
 
-bool KnownNodeOperator(Op::Operator op) { return op >= Op::IN && op <= Op::LT; }
+bool KnownNodeOperator(Op::Operator op) { return op >= Op::OPERATOR_IN && op <= Op::OPERATOR_LT; }
 
 std::string OperatorText(Op::Operator op) {
   return op == Op::OPERATOR_UNSPECIFIED ? "" : absl::StrCat(static_cast<int>(op));
@@ -109,7 +109,7 @@ std::optional<absl::string_view> Lookup(const Map& map, const std::string& key) 
 std::optional<absl::string_view> LabelOf(const NodeView& node, const std::string& key) {
   return node.Label(key);
 }
-std::optional<absl::string_view> LabelOf(const v1alpha1::Node& node, const std::string& key) {
+std::optional<absl::string_view> LabelOf(const v1beta1::Node& node, const std::string& key) {
   return Lookup(node.labels(), key);
 }
 
@@ -132,19 +132,19 @@ bool Requirement::Matches(std::optional<absl::string_view> value) const {
                               [](absl::string_view a, absl::string_view b) { return a < b; });
   };
   switch (op) {
-    case Op::IN:
+    case Op::OPERATOR_IN:
       return value && listed();
-    case Op::NOT_IN:
+    case Op::OPERATOR_NOT_IN:
       return !value || !listed();
-    case Op::EXISTS:
+    case Op::OPERATOR_EXISTS:
       return value.has_value();
-    case Op::DOES_NOT_EXIST:
+    case Op::OPERATOR_DOES_NOT_EXIST:
       return !value;
-    case Op::GT:
-    case Op::LT: {
+    case Op::OPERATOR_GT:
+    case Op::OPERATOR_LT: {
       if (!value) return false;
       const std::optional<int64_t> have = ParseGoInt(*value);
-      return have && (op == Op::GT ? *have > number : *have < number);
+      return have && (op == Op::OPERATOR_GT ? *have > number : *have < number);
     }
     default:
       return false;
@@ -152,7 +152,7 @@ bool Requirement::Matches(std::optional<absl::string_view> value) const {
 }
 
 absl::StatusOr<CompiledLabelSelector> CompiledLabelSelector::Parse(
-    const v1alpha1::LabelSelector& selector) {
+    const v1beta1::LabelSelector& selector) {
   CompiledLabelSelector result;
   result.nothing_ = false;
   std::vector<std::string> keys;
@@ -161,17 +161,18 @@ absl::StatusOr<CompiledLabelSelector> CompiledLabelSelector::Parse(
   for (const std::string& key : keys) {
     Op requirement;
     requirement.set_key(key);
-    requirement.set_operator_(Op::IN);
+    requirement.set_operator_(Op::OPERATOR_IN);
     requirement.add_values(selector.match_labels().at(key));
     Errors errors;
     result.requirements_.push_back(Check(requirement, "", &errors));
     if (!errors.empty()) return Aggregate(errors);
   }
   for (const Op& expression : selector.match_expressions()) {
-    if (expression.operator_() < Op::IN || expression.operator_() > Op::DOES_NOT_EXIST) {
-      const char* text = expression.operator_() == Op::GT   ? "Gt"
-                         : expression.operator_() == Op::LT ? "Lt"
-                                                            : "";
+    if (expression.operator_() < Op::OPERATOR_IN ||
+        expression.operator_() > Op::OPERATOR_DOES_NOT_EXIST) {
+      const char* text = expression.operator_() == Op::OPERATOR_GT   ? "Gt"
+                         : expression.operator_() == Op::OPERATOR_LT ? "Lt"
+                                                                     : "";
       return absl::InvalidArgumentError(
           absl::StrCat(Quote(text), " is not a valid label selector operator"));
     }
@@ -194,7 +195,7 @@ bool CompiledLabelSelector::Matches(const std::map<std::string, std::string>& la
                      [&](const Requirement& r) { return r.Matches(Lookup(labels, r.key)); });
 }
 
-CompiledNodeTerm CompiledNodeTerm::Parse(const v1alpha1::NodeSelectorTerm& term,
+CompiledNodeTerm CompiledNodeTerm::Parse(const v1beta1::NodeSelectorTerm& term,
                                          const std::string& path) {
   CompiledNodeTerm result;
   result.empty_ = term.match_expressions().empty() && term.match_fields().empty();
@@ -214,7 +215,8 @@ CompiledNodeTerm CompiledNodeTerm::Parse(const v1alpha1::NodeSelectorTerm& term,
   for (int i = 0; i < term.match_fields_size(); ++i) {
     const Op& expression = term.match_fields(i);
     const std::string at = absl::StrCat(Child(path, "matchFields"), "[", i, "]");
-    if (expression.operator_() != Op::IN && expression.operator_() != Op::NOT_IN) {
+    if (expression.operator_() != Op::OPERATOR_IN &&
+        expression.operator_() != Op::OPERATOR_NOT_IN) {
       static constexpr const char* kNames[] = {"",   "In", "NotIn", "Exists", "DoesNotExist",
                                                "Gt", "Lt"};
       const int op = expression.operator_();
@@ -248,15 +250,15 @@ bool CompiledNodeTerm::MatchesNode(const Node& node) const {
     // Kubernetes compares an unknown field as if it were empty.
     const absl::string_view have =
         requirement.key == "metadata.name" ? absl::string_view(node.name()) : absl::string_view();
-    if ((have == requirement.values[0]) != (requirement.op == Op::IN)) return false;
+    if ((have == requirement.values[0]) != (requirement.op == Op::OPERATOR_IN)) return false;
   }
   return true;
 }
 
 bool CompiledNodeTerm::Matches(const NodeView& node) const { return MatchesNode(node); }
-bool CompiledNodeTerm::Matches(const v1alpha1::Node& node) const { return MatchesNode(node); }
+bool CompiledNodeTerm::Matches(const v1beta1::Node& node) const { return MatchesNode(node); }
 
-CompiledNodeSelector::CompiledNodeSelector(const v1alpha1::NodeSelector& selector) {
+CompiledNodeSelector::CompiledNodeSelector(const v1beta1::NodeSelector& selector) {
   for (int i = 0; i < selector.node_selector_terms_size(); ++i) {
     CompiledNodeTerm term = CompiledNodeTerm::Parse(selector.node_selector_terms(i),
                                                     absl::StrCat("nodeSelectorTerms[", i, "]"));
@@ -281,7 +283,7 @@ absl::StatusOr<bool> CompiledNodeSelector::MatchesNode(const Node& node) const {
 absl::StatusOr<bool> CompiledNodeSelector::Matches(const NodeView& node) const {
   return MatchesNode(node);
 }
-absl::StatusOr<bool> CompiledNodeSelector::Matches(const v1alpha1::Node& node) const {
+absl::StatusOr<bool> CompiledNodeSelector::Matches(const v1beta1::Node& node) const {
   return MatchesNode(node);
 }
 
@@ -293,9 +295,9 @@ absl::Status CompiledNodeSelector::error() const {
   return Aggregate(errors);
 }
 
-RequiredNodeAffinity::RequiredNodeAffinity(const v1alpha1::Pod& pod)
+RequiredNodeAffinity::RequiredNodeAffinity(const v1beta1::Pod& pod)
     : labels_(pod.node_selector().begin(), pod.node_selector().end()) {
-  const v1alpha1::NodeAffinity& affinity = pod.affinity().node_affinity();
+  const v1beta1::NodeAffinity& affinity = pod.affinity().node_affinity();
   if (affinity.has_required_during_scheduling_ignored_during_execution()) {
     has_selector_ = true;
     selector_ =
@@ -315,12 +317,12 @@ absl::StatusOr<bool> RequiredNodeAffinity::MatchesNode(const Node& node) const {
 absl::StatusOr<bool> RequiredNodeAffinity::Matches(const NodeView& node) const {
   return MatchesNode(node);
 }
-absl::StatusOr<bool> RequiredNodeAffinity::Matches(const v1alpha1::Node& node) const {
+absl::StatusOr<bool> RequiredNodeAffinity::Matches(const v1beta1::Node& node) const {
   return MatchesNode(node);
 }
 
 absl::StatusOr<PreferredNodeTerms> PreferredNodeTerms::Parse(
-    const google::protobuf::RepeatedPtrField<v1alpha1::PreferredSchedulingTerm>& terms,
+    const google::protobuf::RepeatedPtrField<v1beta1::PreferredSchedulingTerm>& terms,
     const std::string& path) {
   PreferredNodeTerms result;
   Errors errors;

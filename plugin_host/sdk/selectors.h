@@ -12,8 +12,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/map.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -22,7 +22,7 @@ using LabelMap = google::protobuf::Map<std::string, std::string>;
 // One validated requirement.
 struct Requirement {
   std::string key;
-  v1alpha1::SelectorRequirement::Operator op = v1alpha1::SelectorRequirement::IN;
+  v1beta1::SelectorRequirement::Operator op = v1beta1::SelectorRequirement::OPERATOR_IN;
   std::vector<std::string> values;  // Sorted.
   int64_t number = 0;               // Operand of GT and LT.
 
@@ -40,7 +40,7 @@ class CompiledLabelSelector {
   // Matches nothing: an absent selector.
   CompiledLabelSelector() = default;
   // An empty selector matches everything.
-  static absl::StatusOr<CompiledLabelSelector> Parse(const v1alpha1::LabelSelector& selector);
+  static absl::StatusOr<CompiledLabelSelector> Parse(const v1beta1::LabelSelector& selector);
 
   bool Matches(const LabelMap& labels) const;
   bool Matches(const std::map<std::string, std::string>& labels) const;
@@ -62,11 +62,11 @@ class CompiledLabelSelector {
 class CompiledNodeTerm {
  public:
   // `path` names the term in errors, e.g. `nodeSelectorTerms[0]`.
-  static CompiledNodeTerm Parse(const v1alpha1::NodeSelectorTerm& term, const std::string& path);
+  static CompiledNodeTerm Parse(const v1beta1::NodeSelectorTerm& term, const std::string& path);
   // False if the term has an error.
   bool Matches(const NodeView& node) const;
   // A node before or after an event.
-  bool Matches(const v1alpha1::Node& node) const;
+  bool Matches(const v1beta1::Node& node) const;
   bool empty() const { return empty_; }  // Matches no node.
   const absl::Status& error() const { return error_; }
 
@@ -84,10 +84,10 @@ class CompiledNodeTerm {
 class CompiledNodeSelector {
  public:
   CompiledNodeSelector() = default;
-  explicit CompiledNodeSelector(const v1alpha1::NodeSelector& selector);
+  explicit CompiledNodeSelector(const v1beta1::NodeSelector& selector);
   // Kubernetes reports errors of terms only if no term matches.
   absl::StatusOr<bool> Matches(const NodeView& node) const;
-  absl::StatusOr<bool> Matches(const v1alpha1::Node& node) const;
+  absl::StatusOr<bool> Matches(const v1beta1::Node& node) const;
   const std::vector<CompiledNodeTerm>& terms() const { return terms_; }
   // All errors of all terms, joined; OK if none.
   absl::Status error() const;
@@ -103,10 +103,10 @@ class CompiledNodeSelector {
 class RequiredNodeAffinity {
  public:
   RequiredNodeAffinity() = default;
-  explicit RequiredNodeAffinity(const v1alpha1::Pod& pod);
+  explicit RequiredNodeAffinity(const v1beta1::Pod& pod);
   bool empty() const { return labels_.empty() && !has_selector_; }
   absl::StatusOr<bool> Matches(const NodeView& node) const;
-  absl::StatusOr<bool> Matches(const v1alpha1::Node& node) const;
+  absl::StatusOr<bool> Matches(const v1beta1::Node& node) const;
 
  private:
   template <typename Node>
@@ -123,7 +123,7 @@ class PreferredNodeTerms {
   PreferredNodeTerms() = default;
   // An error if a counted term is malformed.
   static absl::StatusOr<PreferredNodeTerms> Parse(
-      const google::protobuf::RepeatedPtrField<v1alpha1::PreferredSchedulingTerm>& terms,
+      const google::protobuf::RepeatedPtrField<v1beta1::PreferredSchedulingTerm>& terms,
       const std::string& path = "");
   bool empty() const { return terms_.empty(); }
   int64_t Score(const NodeView& node) const;

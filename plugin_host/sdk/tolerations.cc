@@ -2,25 +2,25 @@
 
 namespace outboard::sdk {
 
-bool Tolerates(const v1alpha1::Toleration& toleration, const v1alpha1::Taint& taint) {
-  if (toleration.effect() != v1alpha1::TAINT_EFFECT_UNSPECIFIED &&
+bool Tolerates(const v1beta1::Toleration& toleration, const v1beta1::Taint& taint) {
+  if (toleration.effect() != v1beta1::TAINT_EFFECT_UNSPECIFIED &&
       toleration.effect() != taint.effect()) {
     return false;
   }
   if (!toleration.key().empty() && toleration.key() != taint.key()) return false;
   switch (toleration.operator_()) {
-    case v1alpha1::Toleration::OPERATOR_UNSPECIFIED:
-    case v1alpha1::Toleration::EQUAL:
+    case v1beta1::Toleration::OPERATOR_UNSPECIFIED:
+    case v1beta1::Toleration::OPERATOR_EQUAL:
       return toleration.value() == taint.value();
-    case v1alpha1::Toleration::EXISTS:
+    case v1beta1::Toleration::OPERATOR_EXISTS:
       return true;
     default:
       return false;
   }
 }
 
-bool ToleratesAny(const Tolerations& tolerations, const v1alpha1::Taint& taint) {
-  for (const v1alpha1::Toleration& toleration : tolerations) {
+bool ToleratesAny(const Tolerations& tolerations, const v1beta1::Taint& taint) {
+  for (const v1beta1::Toleration& toleration : tolerations) {
     if (Tolerates(toleration, taint)) return true;
   }
   return false;
@@ -29,8 +29,8 @@ bool ToleratesAny(const Tolerations& tolerations, const v1alpha1::Taint& taint) 
 namespace {
 
 template <typename Taints>
-const v1alpha1::Taint* Find(const Taints& taints, const Tolerations& tolerations) {
-  for (const v1alpha1::Taint& taint : taints) {
+const v1beta1::Taint* Find(const Taints& taints, const Tolerations& tolerations) {
+  for (const v1beta1::Taint& taint : taints) {
     if (TaintFilters(taint) && !ToleratesAny(tolerations, taint)) return &taint;
   }
   return nullptr;
@@ -38,13 +38,13 @@ const v1alpha1::Taint* Find(const Taints& taints, const Tolerations& tolerations
 
 }  // namespace
 
-const v1alpha1::Taint* FindUntoleratedTaint(const std::vector<v1alpha1::Taint>& taints,
-                                            const Tolerations& tolerations) {
+const v1beta1::Taint* FindUntoleratedTaint(const std::vector<v1beta1::Taint>& taints,
+                                           const Tolerations& tolerations) {
   return Find(taints, tolerations);
 }
 
-const v1alpha1::Taint* FindUntoleratedTaint(
-    const google::protobuf::RepeatedPtrField<v1alpha1::Taint>& taints,
+const v1beta1::Taint* FindUntoleratedTaint(
+    const google::protobuf::RepeatedPtrField<v1beta1::Taint>& taints,
     const Tolerations& tolerations) {
   return Find(taints, tolerations);
 }

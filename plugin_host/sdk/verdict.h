@@ -7,13 +7,17 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/call.pb.h"
+#include "outboard/v1beta1/call.pb.h"
 
 namespace outboard::sdk {
 
-// Kubernetes' codes: SUCCESS, ERROR, UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE, WAIT, SKIP,
-// PENDING.
-using Code = v1alpha1::Code;
+// Kubernetes' codes.
+using Code = v1beta1::Code;
+// Two of them have no number in the contract, because answers say the same in another way. Permit
+// and PreBind: hold the pod.
+inline constexpr Code kWait = static_cast<Code>(100);
+// PreFilter and PreScore: the plugin has nothing to do for this pod.
+inline constexpr Code kSkip = static_cast<Code>(101);
 
 // A code with reasons for people.
 //
@@ -32,29 +36,31 @@ class Verdict {
 
   static Verdict Success() { return Verdict(); }
   // PreFilter and PreScore only: the plugin has nothing to do for this pod.
-  static Verdict Skip() { return Verdict(v1alpha1::SKIP, std::vector<std::string>{}); }
-  static Verdict Error(std::string message) { return Verdict(v1alpha1::ERROR, std::move(message)); }
+  static Verdict Skip() { return Verdict(kSkip, std::vector<std::string>{}); }
+  static Verdict Error(std::string message) {
+    return Verdict(v1beta1::CODE_ERROR, std::move(message));
+  }
   static Verdict Unschedulable(std::string reason) {
-    return Verdict(v1alpha1::UNSCHEDULABLE, std::move(reason));
+    return Verdict(v1beta1::CODE_UNSCHEDULABLE, std::move(reason));
   }
   static Verdict Unresolvable(std::string reason) {
-    return Verdict(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, std::move(reason));
+    return Verdict(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, std::move(reason));
   }
 
   Code code() const { return code_; }
   const std::vector<std::string>& reasons() const { return reasons_; }
-  bool ok() const { return code_ == v1alpha1::SUCCESS; }
-  bool skip() const { return code_ == v1alpha1::SKIP; }
+  bool ok() const { return code_ == v1beta1::CODE_SUCCESS; }
+  bool skip() const { return code_ == kSkip; }
   bool rejected() const {
-    return code_ == v1alpha1::UNSCHEDULABLE || code_ == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
-           code_ == v1alpha1::PENDING;
+    return code_ == v1beta1::CODE_UNSCHEDULABLE ||
+           code_ == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE || code_ == v1beta1::CODE_PENDING;
   }
   friend bool operator==(const Verdict& a, const Verdict& b) {
     return a.code_ == b.code_ && a.reasons_ == b.reasons_;
   }
 
  private:
-  Code code_ = v1alpha1::SUCCESS;
+  Code code_ = v1beta1::CODE_SUCCESS;
   std::vector<std::string> reasons_;
 };
 

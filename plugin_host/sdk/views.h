@@ -26,7 +26,7 @@ namespace outboard::sdk {
 class PodView {
  public:
   explicit PodView(const PodRecord* record) : record_(record) {}
-  const v1alpha1::Pod& proto() const { return record_->pod; }
+  const v1beta1::Pod& proto() const { return record_->pod; }
   const PodRecord& record() const { return *record_; }
   absl::string_view uid() const { return record_->pod.uid(); }
   absl::string_view name() const { return record_->pod.name(); }
@@ -59,10 +59,10 @@ class NodeView {
   NodeView(const NodeTable* table, Slot slot) : table_(table), slot_(slot) {}
   Slot slot() const { return slot_; }
   const NodeTable& table() const { return *table_; }
-  const v1alpha1::Node& proto() const { return table_->nodes[slot_]; }
+  const v1beta1::Node& proto() const { return table_->nodes[slot_]; }
   const std::string& name() const { return proto().name(); }
   bool unschedulable() const { return table_->unschedulable[slot_] != 0; }
-  const std::vector<v1alpha1::Taint>& taints() const {
+  const std::vector<v1beta1::Taint>& taints() const {
     return table_->taint_sets[table_->taint_set[slot_]];
   }
   // The id of the value of a label (in NodeTable::label_values), StringTable::kNone if the node

@@ -8,11 +8,11 @@
 
 namespace outboard::sdk {
 
-bool IsClaimVolume(const v1alpha1::Volume& volume) {
+bool IsClaimVolume(const v1beta1::Volume& volume) {
   return volume.source() == "persistentVolumeClaim" || volume.source() == "ephemeral";
 }
 
-std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::Volume& volume) {
+std::optional<PodClaim> ClaimOfVolume(const v1beta1::Pod& pod, const v1beta1::Volume& volume) {
   if (volume.source() == "persistentVolumeClaim") return PodClaim{volume.claim_name(), false};
   if (volume.source() == "ephemeral") {
     return PodClaim{absl::StrCat(pod.name(), "-", volume.name()), true};
@@ -20,14 +20,14 @@ std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::
   return std::nullopt;
 }
 
-bool NamesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim) {
+bool NamesClaim(const v1beta1::Pod& pod, const v1beta1::PersistentVolumeClaim& claim) {
   return pod.namespace_() == claim.namespace_() &&
          std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
            return volume.source() == "persistentVolumeClaim" && volume.claim_name() == claim.name();
          });
 }
 
-bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim) {
+bool UsesClaim(const v1beta1::Pod& pod, const v1beta1::PersistentVolumeClaim& claim) {
   return pod.namespace_() == claim.namespace_() &&
          std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
            const std::optional<PodClaim> named = ClaimOfVolume(pod, volume);
@@ -35,14 +35,14 @@ bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& 
          });
 }
 
-const v1alpha1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
-                                                 absl::string_view namespace_name,
-                                                 absl::string_view name) {
-  return objects.Find<v1alpha1::PersistentVolumeClaim>(NamespacedKey(namespace_name, name));
+const v1beta1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
+                                                absl::string_view namespace_name,
+                                                absl::string_view name) {
+  return objects.Find<v1beta1::PersistentVolumeClaim>(NamespacedKey(namespace_name, name));
 }
 
-std::optional<std::string> NotCreatedForPod(const v1alpha1::Pod& pod,
-                                            const v1alpha1::PersistentVolumeClaim& claim) {
+std::optional<std::string> NotCreatedForPod(const v1beta1::Pod& pod,
+                                            const v1beta1::PersistentVolumeClaim& claim) {
   if (claim.namespace_() == pod.namespace_() && claim.has_controller() &&
       claim.controller().uid() == pod.uid()) {
     return std::nullopt;

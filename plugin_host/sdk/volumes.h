@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/cluster_objects.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -17,19 +17,19 @@ struct PodClaim {
   bool ephemeral = false;  // Created for the pod, which must own it.
 };
 
-bool IsClaimVolume(const v1alpha1::Volume& volume);
+bool IsClaimVolume(const v1beta1::Volume& volume);
 // Absent if the volume is not a claim.
-std::optional<PodClaim> ClaimOfVolume(const v1alpha1::Pod& pod, const v1alpha1::Volume& volume);
+std::optional<PodClaim> ClaimOfVolume(const v1beta1::Pod& pod, const v1beta1::Volume& volume);
 // Whether a volume of the pod names the claim.
-bool NamesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
+bool NamesClaim(const v1beta1::Pod& pod, const v1beta1::PersistentVolumeClaim& claim);
 // The same, or an ephemeral volume of the pod has a claim of that name, with any owner.
-bool UsesClaim(const v1alpha1::Pod& pod, const v1alpha1::PersistentVolumeClaim& claim);
-const v1alpha1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
-                                                 absl::string_view namespace_name,
-                                                 absl::string_view name);
+bool UsesClaim(const v1beta1::Pod& pod, const v1beta1::PersistentVolumeClaim& claim);
+const v1beta1::PersistentVolumeClaim* FindClaim(const ClusterObjects& objects,
+                                                absl::string_view namespace_name,
+                                                absl::string_view name);
 // Absent if the claim was created for the pod; otherwise Kubernetes' error.
-std::optional<std::string> NotCreatedForPod(const v1alpha1::Pod& pod,
-                                            const v1alpha1::PersistentVolumeClaim& claim);
+std::optional<std::string> NotCreatedForPod(const v1beta1::Pod& pod,
+                                            const v1beta1::PersistentVolumeClaim& claim);
 
 // The API server's error for a missing object: `persistentvolumeclaim "x" not found`.
 std::string NotFoundText(absl::string_view resource, absl::string_view name);

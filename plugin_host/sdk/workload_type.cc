@@ -28,7 +28,7 @@ WorkloadTraits ReadTraits(const ArgsObject& args, const WorkloadTraits& defaults
   return traits;
 }
 
-bool OwnedBy(const v1alpha1::Pod& pod, const WorkloadTraits& traits) {
+bool OwnedBy(const v1beta1::Pod& pod, const WorkloadTraits& traits) {
   return pod.has_controller() && std::find(traits.owner_kinds.begin(), traits.owner_kinds.end(),
                                            pod.controller().kind()) != traits.owner_kinds.end();
 }
@@ -83,7 +83,7 @@ WorkloadTypes WorkloadTypes::Read(const ArgsObject& root) {
   return types;
 }
 
-WorkloadType WorkloadTypes::TypeOf(const v1alpha1::Pod& pod) const {
+WorkloadType WorkloadTypes::TypeOf(const v1beta1::Pod& pod) const {
   if (const std::string* label = FindValue(pod.labels(), kWorkloadTypeLabel)) {
     if (absl::EqualsIgnoreCase(*label, "training")) return WorkloadType::kTraining;
     if (absl::EqualsIgnoreCase(*label, "inference")) return WorkloadType::kInference;
@@ -92,7 +92,7 @@ WorkloadType WorkloadTypes::TypeOf(const v1alpha1::Pod& pod) const {
   const bool trains = OwnedBy(pod, training_), infers = OwnedBy(pod, inference_);
   if (trains || infers) return Decide(trains, infers);
   std::vector<std::string> names;
-  for (const v1alpha1::Container& container : pod.containers())
+  for (const v1beta1::Container& container : pod.containers())
     names.push_back(ImageName(container.image()));
   return Decide(HasImage(names, training_), HasImage(names, inference_));
 }

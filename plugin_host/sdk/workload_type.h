@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::sdk {
 
@@ -37,7 +37,7 @@ class WorkloadTypes {
 
   // The label's value if present (anything but training and inference: other). Otherwise the
   // owner's kind, then the images of its containers; other if these match both or none.
-  WorkloadType TypeOf(const v1alpha1::Pod& pod) const;
+  WorkloadType TypeOf(const v1beta1::Pod& pod) const;
 
  private:
   WorkloadTraits training_;

@@ -3,12 +3,13 @@
 #include <algorithm>
 
 #include "absl/time/clock.h"
+#include "plugin_host/services/unary_call.h"
 
 namespace outboard::services {
 
 using runtime::CallStatus;
 using runtime::Session;
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 CycleStream::CycleStream(CycleStreams* streams) : streams_(streams), stream_(&context_) {
   OperationBegins();
@@ -46,8 +47,7 @@ void CycleStream::OnRead(bool ok) {
   }
   have_request_ = true;
   const absl::Time now = absl::Now();
-  // A fifth of the time is reserved for the answer's transport.
-  give_up_ = now + absl::Microseconds(request_.deadline_micros()) * 4 / 5;
+  give_up_ = GiveUpTime(now, now + absl::Microseconds(request_.deadline_micros()));
   // The previous answer is still being written from the same message.
   if (!writing_) AnswerOrPark();
   OperationEnds();
@@ -79,17 +79,17 @@ bool CycleStream::TryAnswer(absl::Time now) {
 }
 
 bool CycleStream::Evaluate(absl::Time now) {
-  v1alpha1::CallHeader* header = request_.mutable_header();
+  v1beta1::CallHeader* header = request_.mutable_header();
   if (!header->session_id().empty()) session_id_ = header->session_id();
-  if (!header->host_instance().empty()) host_instance_ = header->host_instance();
+  if (!header->instance().empty()) instance_ = header->instance();
   response_.Clear();
   response_.set_attempt_id(header->attempt_id());
   CallStatus status;
   Session* session = nullptr;
-  if (host_instance_ != streams_->host->identity().instance) {
-    status = CallStatus(CallError::WRONG_INSTANCE, "another instance listens here");
+  if (instance_ != streams_->host->identity().instance) {
+    status = CallStatus(CallError::REASON_WRONG_INSTANCE, "another instance listens here");
   } else if (session = streams_->host->FindSession(session_id_); session == nullptr) {
-    status = CallStatus(CallError::SESSION_UNKNOWN, session_id_);
+    status = CallStatus(CallError::REASON_SESSION_UNKNOWN, session_id_);
   } else {
     switch (session->Reached(*header)) {
       case Session::Readiness::kNotYet:

@@ -9,16 +9,16 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "plugin_host/runtime/host.h"
 #include "plugin_host/services/deferred_calls.h"
 #include "plugin_host/services/stream_step.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
 
 namespace outboard::services {
 
 // What all Cycle streams share.
 struct CycleStreams {
-  v1alpha1::CycleService::AsyncService* service;
+  v1beta1::CycleService::AsyncService* service;
   grpc::ServerCompletionQueue* queue;
   runtime::Host* host;
   DeferredCalls* parking;
@@ -55,15 +55,15 @@ class CycleStream final : public DeferredCall {
 
   CycleStreams* const streams_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1alpha1::CycleResponse, v1alpha1::CycleRequest> stream_;
+  grpc::ServerAsyncReaderWriter<v1beta1::CycleResponse, v1beta1::CycleRequest> stream_;
   StreamStep<CycleStream, &CycleStream::OnAccepted> accepted_{this};
   StreamStep<CycleStream, &CycleStream::OnRead> read_{this};
   StreamStep<CycleStream, &CycleStream::OnWritten> written_{this};
   StreamStep<CycleStream, &CycleStream::OnFinished> finished_{this};
-  v1alpha1::CycleRequest request_;
-  v1alpha1::CycleResponse response_;
+  v1beta1::CycleRequest request_;
+  v1beta1::CycleResponse response_;
   std::string session_id_;
-  std::string host_instance_;
+  std::string instance_;
   absl::Time give_up_;
   bool writing_ = false;
   bool have_request_ = false;

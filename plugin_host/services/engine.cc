@@ -14,19 +14,21 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "glog/logging.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_filter.grpc.pb.h"
+#include "outboard/v1beta1/pre_bind.grpc.pb.h"
+#include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
+#include "outboard/v1beta1/queue_sort.grpc.pb.h"
+#include "outboard/v1beta1/reserve.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 #include "plugin_host/services/completion.h"
 #include "plugin_host/services/cycle_stream.h"
 #include "plugin_host/services/sync_stream.h"
 #include "plugin_host/services/unary_call.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
-#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
 
 namespace outboard::services {
 namespace {
@@ -66,6 +68,8 @@ class Engine::Impl {
       : host_(std::move(identity), registry, metrics) {}
 
   void Register(grpc::ServerBuilder* builder) {
+    builder->RegisterService(&handshake_);
+    builder->RegisterService(&old_plugin_host_);
     builder->RegisterService(&plugin_host_);
     builder->RegisterService(&cluster_state_);
     builder->RegisterService(&cycle_);
@@ -177,30 +181,32 @@ class Engine::Impl {
       if (CallStatus status = host_.FindSession(request.header(), &session); !status.ok()) {
         return Done(std::move(status));
       }
-      if (session->version() < request.header().snapshot_version()) {
+      if (session->version() < request.header().min_version()) {
         return NotYet(*session, CallStatus::Stale(session->version()));
       }
       CallStatus status = call(*session, request, now, response);
-      if (waits_for_objects && status.reason() == v1alpha1::CallError::OBJECT_UNKNOWN) {
+      if (waits_for_objects && status.reason() == v1beta1::CallError::REASON_OBJECT_UNKNOWN) {
         return NotYet(*session, std::move(status));
       }
       return Done(std::move(status));
     };
   }
 
-  v1alpha1::PluginHostService::AsyncService plugin_host_;
-  v1alpha1::ClusterStateService::AsyncService cluster_state_;
-  v1alpha1::CycleService::AsyncService cycle_;
-  v1alpha1::QueueSortService::AsyncService queue_sort_;
-  v1alpha1::PreEnqueueService::AsyncService pre_enqueue_;
-  v1alpha1::PreFilterService::AsyncService pre_filter_;
-  v1alpha1::FilterService::AsyncService filter_;
-  v1alpha1::PostFilterService::AsyncService post_filter_;
-  v1alpha1::PreScoreService::AsyncService pre_score_;
-  v1alpha1::ScoreService::AsyncService score_;
-  v1alpha1::ReserveService::AsyncService reserve_;
-  v1alpha1::PermitService::AsyncService permit_;
-  v1alpha1::PreBindService::AsyncService pre_bind_;
+  handshake::v1::HandshakeService::AsyncService handshake_;
+  v1alpha1::PluginHostService::AsyncService old_plugin_host_;
+  v1beta1::PluginHostService::AsyncService plugin_host_;
+  v1beta1::ClusterStateService::AsyncService cluster_state_;
+  v1beta1::CycleService::AsyncService cycle_;
+  v1beta1::QueueSortService::AsyncService queue_sort_;
+  v1beta1::PreEnqueueService::AsyncService pre_enqueue_;
+  v1beta1::PreFilterService::AsyncService pre_filter_;
+  v1beta1::FilterService::AsyncService filter_;
+  v1beta1::PostFilterService::AsyncService post_filter_;
+  v1beta1::PreScoreService::AsyncService pre_score_;
+  v1beta1::ScoreService::AsyncService score_;
+  v1beta1::ReserveService::AsyncService reserve_;
+  v1beta1::PermitService::AsyncService permit_;
+  v1beta1::PreBindService::AsyncService pre_bind_;
 
   runtime::Host host_;
   DeferredCalls parking_;
@@ -220,16 +226,34 @@ class Engine::Impl {
 };
 
 void Engine::Impl::ListenToEverything() {
-  using namespace v1alpha1;  // NOLINT: the contract's messages are this function's vocabulary.
+  using namespace v1beta1;  // NOLINT: the contract's messages are this function's vocabulary.
   sync_streams_ = {&cluster_state_, queue_.get(), &host_, &parking_, {}};
   cycle_streams_ = {&cycle_, queue_.get(), &host_, &parking_};
   SyncStream::Listen(&sync_streams_);
   CycleStream::Listen(&cycle_streams_);
   ListenToSingleCalls();
 
+  using handshake::v1::HandshakeRequest;
+  using handshake::v1::HandshakeResponse;
+  Listen(&handshake_, &handshake::v1::HandshakeService::AsyncService::RequestHandshake,
+         [this](const HandshakeRequest& request, absl::Time, HandshakeResponse* response) {
+           VLOG(1) << "Handshake with shim " << request.build();
+           host_.Handshake(response);
+           return Done(CallStatus::Ok());
+         });
+  // A shim of version 0.1 asks here, and says in its log which versions the two speak.
+  Listen(&old_plugin_host_, &v1alpha1::PluginHostService::AsyncService::RequestGetHostInfo,
+         [this](const v1alpha1::GetHostInfoRequest&, absl::Time,
+                v1alpha1::GetHostInfoResponse* response) {
+           HandshakeResponse identity;
+           host_.Handshake(&identity);
+           *response->mutable_contract_versions() = identity.contract_versions();
+           response->set_host_instance(identity.instance());
+           response->set_build(identity.build());
+           return Done(CallStatus::Ok());
+         });
   Listen(&plugin_host_, &PluginHostService::AsyncService::RequestGetHostInfo,
-         [this](const GetHostInfoRequest& request, absl::Time, GetHostInfoResponse* response) {
-           VLOG(1) << "Handshake with shim " << request.shim_build();
+         [this](const GetHostInfoRequest&, absl::Time, GetHostInfoResponse* response) {
            host_.GetHostInfo(response);
            return Done(CallStatus::Ok());
          });
@@ -252,7 +276,7 @@ void Engine::Impl::ListenToEverything() {
 }
 
 void Engine::Impl::ListenToSingleCalls() {
-  using namespace v1alpha1;  // NOLINT
+  using namespace v1beta1;  // NOLINT
   Listen(&pre_filter_, &PreFilterService::AsyncService::RequestPreFilter,
          AtVersion<PreFilterRequest, PreFilterResponse>(
              [](Session& session, const auto& request, absl::Time now, auto* response) {

@@ -17,21 +17,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/services/listen_address.h"
 #include "plugin_host/services/probe.h"
 #include "plugins/node_resources_fit/node_resources_fit.h"
 #include "proto/call_errors/call_errors.h"
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
 
 namespace outboard::services {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this test's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this test's vocabulary.
 using sdk::testing::NodeBuilder;
 using sdk::testing::PodBuilder;
 
@@ -69,10 +71,10 @@ class EngineTest : public ::testing::Test {
   ConfigureResponse Configure(const std::string& args = "") {
     ConfigureRequest request;
     request.set_session_id(kSession);
-    request.set_contract_version("v1alpha1");
     ProfileConfig* profile = request.add_profiles();
     profile->set_name(kProfile);
-    for (auto point : {PRE_FILTER, FILTER, PRE_SCORE, SCORE}) {
+    for (auto point : {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER,
+                       EXTENSION_POINT_PRE_SCORE, EXTENSION_POINT_SCORE}) {
       PointConfig* config = profile->add_points();
       config->set_extension_point(point);
       config->add_plugins("NodeResourcesFit");
@@ -92,9 +94,9 @@ class EngineTest : public ::testing::Test {
   CallHeader Header(uint64_t attempt, int64_t version) {
     CallHeader header;
     header.set_session_id(kSession);
-    header.set_host_instance(instance_);
+    header.set_instance(instance_);
     header.set_attempt_id(attempt);
-    header.set_snapshot_version(version);
+    header.set_exact_version(version);
     header.set_profile(kProfile);
     return header;
   }
@@ -111,7 +113,7 @@ class EngineTest : public ::testing::Test {
     SyncRequest begin;
     begin.set_session_id(kSession);
     begin.set_version(1);
-    begin.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+    begin.set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (int i = 0; i < nodes; ++i) {
       NodeUpsert* upsert = begin.add_changes()->mutable_node_upsert();
       upsert->set_slot(i);
@@ -124,7 +126,7 @@ class EngineTest : public ::testing::Test {
     EXPECT_TRUE(sync.stream->Write(begin));
     SyncRequest end;
     end.set_version(1);
-    end.set_phase(SyncRequest::SNAPSHOT_END);
+    end.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
     EXPECT_TRUE(sync.stream->Write(end));
     SyncResponse response;
     EXPECT_TRUE(sync.stream->Read(&response));
@@ -159,11 +161,34 @@ TEST_F(EngineTest, ReportsItsIdentityAndPlugins) {
   auto context = Context();
   ASSERT_TRUE(
       PluginHostService::NewStub(channel_)->GetHostInfo(context.get(), request, &info).ok());
-  EXPECT_EQ(info.host_instance(), "host-a");
-  EXPECT_EQ(info.contract_versions(0), "v1alpha1");
   ASSERT_EQ(info.plugins_size(), 1);
   EXPECT_EQ(info.plugins(0).name(), "NodeResourcesFit");
-  EXPECT_EQ(info.capabilities(0), FUSED_CYCLE);
+  EXPECT_EQ(info.capabilities(0), CAPABILITY_FUSED_CYCLE);
+}
+
+TEST_F(EngineTest, AnswersTheHandshake) {
+  handshake::v1::HandshakeRequest request;
+  request.add_contract_versions("v9");
+  handshake::v1::HandshakeResponse identity;
+  auto context = Context();
+  ASSERT_TRUE(handshake::v1::HandshakeService::NewStub(channel_)
+                  ->Handshake(context.get(), request, &identity)
+                  .ok());
+  EXPECT_EQ(identity.instance(), "host-a");
+  EXPECT_THAT(identity.contract_versions(), ::testing::ElementsAre("v1beta1"));
+}
+
+// A shim of version 0.1 asks in its own version of the contract, and learns why it cannot use this
+// host.
+TEST_F(EngineTest, TellsAnOldShimWhichVersionItSpeaks) {
+  v1alpha1::GetHostInfoResponse info;
+  auto context = Context();
+  ASSERT_TRUE(v1alpha1::PluginHostService::NewStub(channel_)
+                  ->GetHostInfo(context.get(), v1alpha1::GetHostInfoRequest(), &info)
+                  .ok());
+  EXPECT_EQ(info.host_instance(), "host-a");
+  EXPECT_THAT(info.contract_versions(), ::testing::ElementsAre("v1beta1"));
+  EXPECT_EQ(info.plugins_size(), 0);
 }
 
 TEST_F(EngineTest, BadArgumentsAreProblemsAndChangeNothing) {
@@ -184,11 +209,11 @@ TEST_F(EngineTest, BecomesReadyWithTheSnapshot) {
         PluginHostService::NewStub(channel_)->Probe(context.get(), request, &response).ok());
     return response;
   };
-  EXPECT_EQ(probe().state(), ProbeResponse::INITIALISING);
+  EXPECT_EQ(probe().state(), ProbeResponse::STATE_INITIALIZING);
   Configure();
-  EXPECT_EQ(probe().state(), ProbeResponse::INITIALISING);
+  EXPECT_EQ(probe().state(), ProbeResponse::STATE_INITIALIZING);
   Sync sync = OpenSync(3);
-  EXPECT_EQ(probe().state(), ProbeResponse::READY);
+  EXPECT_EQ(probe().state(), ProbeResponse::STATE_READY);
   EXPECT_EQ(probe().snapshot_version(), 1);
 }
 
@@ -256,6 +281,7 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
                     .ok());
   }
   SyncRequest delta;
+  delta.set_phase(SyncRequest::PHASE_DELTA);
   delta.set_version(2);
   delta.add_changes()->mutable_node_remove()->set_slot(3);
   ASSERT_TRUE(sync.stream->Write(delta));
@@ -271,6 +297,7 @@ TEST_F(EngineTest, ATimeThatTheShimSendsIsAcknowledgedAtOnce) {
   Sync sync = OpenSync(3);
   for (const int64_t time : {1'700'000'000'000'000'000, 1'700'000'360'000'000'000}) {
     SyncRequest request;
+    request.set_phase(SyncRequest::PHASE_DELTA);
     request.set_version(1);
     request.set_time_unix_nanos(time);
     ASSERT_TRUE(sync.stream->Write(request));
@@ -296,7 +323,7 @@ TEST_F(EngineTest, AVersionThatDoesNotComeIsStale) {
     if (status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED) break;
   }
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(ErrorOf(status).reason(), CallError::STALE);
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::REASON_STALE);
   EXPECT_EQ(ErrorOf(status).have_version(), 1);
 }
 
@@ -311,13 +338,13 @@ TEST_F(EngineTest, ErrorsSayWhatToDoNext) {
     return ErrorOf(FilterService::NewStub(channel_)->Filter(context.get(), request, &response))
         .reason();
   };
-  EXPECT_EQ(filter(Header(5, 1)), CallError::ATTEMPT_UNKNOWN);
+  EXPECT_EQ(filter(Header(5, 1)), CallError::REASON_ATTEMPT_UNKNOWN);
   CallHeader header = Header(5, 1);
-  header.set_host_instance("host-b");
-  EXPECT_EQ(filter(header), CallError::WRONG_INSTANCE);
+  header.set_instance("host-b");
+  EXPECT_EQ(filter(header), CallError::REASON_WRONG_INSTANCE);
   header = Header(5, 1);
   header.set_session_id("unknown");
-  EXPECT_EQ(filter(header), CallError::SESSION_UNKNOWN);
+  EXPECT_EQ(filter(header), CallError::REASON_SESSION_UNKNOWN);
 }
 
 TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
@@ -334,7 +361,7 @@ TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND) << status.error_message();
   EXPECT_LE(status.error_message().size(), 1024u);
   // Half a character would make it unreadable.
-  EXPECT_EQ(ErrorOf(status).reason(), CallError::OBJECT_UNKNOWN);
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::REASON_OBJECT_UNKNOWN);
 }
 
 TEST_F(EngineTest, DisconnectedSessionsAreEvictedFirst) {
@@ -343,7 +370,6 @@ TEST_F(EngineTest, DisconnectedSessionsAreEvictedFirst) {
   for (size_t i = 0; i < runtime::Host::kMaxSessions + 3; ++i) {
     ConfigureRequest request;
     request.set_session_id(absl::StrCat("passing-", i));
-    request.set_contract_version("v1alpha1");
     ConfigureResponse response;
     auto context = Context();
     const grpc::Status status =
@@ -362,6 +388,7 @@ TEST_F(EngineTest, AChangeThatDoesNotFitEndsTheStream) {
   Configure();
   Sync sync = OpenSync(4);
   SyncRequest delta;
+  delta.set_phase(SyncRequest::PHASE_DELTA);
   delta.set_version(2);
   delta.add_changes()->mutable_node_remove()->set_slot(77);
   ASSERT_TRUE(sync.stream->Write(delta));
@@ -370,7 +397,7 @@ TEST_F(EngineTest, AChangeThatDoesNotFitEndsTheStream) {
   }
   const grpc::Status status = sync.stream->Finish();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  EXPECT_EQ(ErrorOf(status).reason(), CallError::INVALID);
+  EXPECT_EQ(ErrorOf(status).reason(), CallError::REASON_INVALID);
   OpenSync(2);  // A new stream with a snapshot repairs it.
 }
 
@@ -399,8 +426,9 @@ TEST_F(EngineTest, DrainsOnceNoAttemptIsLeft) {
   EXPECT_FALSE(engine_->Drain(absl::Milliseconds(20)));
   ASSERT_TRUE(cycle->Write(MakeCycle(2, 1)));
   ASSERT_TRUE(cycle->Read(&response));
-  EXPECT_EQ(response.error().reason(), CallError::DRAINING);
+  EXPECT_EQ(response.error().reason(), CallError::REASON_DRAINING);
   SyncRequest end;
+  end.set_phase(SyncRequest::PHASE_DELTA);
   end.set_version(1);
   end.add_ended_attempts(1);
   ASSERT_TRUE(sync.stream->Write(end));

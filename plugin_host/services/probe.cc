@@ -16,8 +16,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "plugin_host/services/listen_address.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
 
 namespace outboard::services {
 namespace {
@@ -55,12 +55,12 @@ bool IsOfAnotherContainer(const std::string& path) {
 }
 
 absl::Status Ask(const std::string& path, absl::Duration timeout) {
-  auto stub = v1alpha1::PluginHostService::NewStub(
+  auto stub = v1beta1::PluginHostService::NewStub(
       grpc::CreateChannel(absl::StrCat("unix:", path), grpc::InsecureChannelCredentials()));
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + timeout));
-  v1alpha1::ProbeResponse response;
-  const grpc::Status status = stub->Probe(&context, v1alpha1::ProbeRequest(), &response);
+  v1beta1::ProbeResponse response;
+  const grpc::Status status = stub->Probe(&context, v1beta1::ProbeRequest(), &response);
   if (status.ok()) return absl::OkStatus();
   return absl::UnavailableError(absl::StrCat(path, ": ", status.error_message()));
 }

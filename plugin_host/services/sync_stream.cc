@@ -10,7 +10,7 @@
 namespace outboard::services {
 namespace {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 // A peer that does not read its pushes is disconnected at this many.
 constexpr size_t kMaxWaitingPushes = 65536;
@@ -37,14 +37,15 @@ void SyncStream::OnAccepted(bool ok) {
 bool SyncStream::Begin(absl::Time now) {
   if (request_.session_id().empty()) {
     Finish(call_errors::ToGrpcStatus(
-        runtime::CallStatus(CallError::INVALID, "the first message must name the session")
+        runtime::CallStatus(CallError::REASON_INVALID, "the first message must name the session")
             .ToProto()));
     return false;
   }
   runtime::Session* session = streams_->host->FindSession(request_.session_id());
   if (session == nullptr) {
     Finish(call_errors::ToGrpcStatus(
-        runtime::CallStatus(CallError::SESSION_UNKNOWN, "configure the session first").ToProto()));
+        runtime::CallStatus(CallError::REASON_SESSION_UNKNOWN, "configure the session first")
+            .ToProto()));
     return false;
   }
   session_id_ = request_.session_id();
@@ -53,7 +54,7 @@ bool SyncStream::Begin(absl::Time now) {
   streams_->by_session[session_id_] = this;
   streams_->host->Connected(session_id_);
   session->BeginSync();
-  session->SetPush([this](const v1alpha1::SyncResponse& response) { Push(response); });
+  session->SetPush([this](const v1beta1::SyncResponse& response) { Push(response); });
   LOG(INFO) << "Sync stream of session " << session_id_ << " opened";
   return true;
 }
@@ -81,11 +82,11 @@ void SyncStream::OnRead(bool ok) {
     LOG(WARNING) << "Sync message of session " << session_id_
                  << " rejected; ending the stream: " << status.message();
     Leave();
-    const runtime::CallStatus error(CallError::INVALID, std::string(status.message()));
+    const runtime::CallStatus error(CallError::REASON_INVALID, std::string(status.message()));
     Finish(call_errors::ToGrpcStatus(error.ToProto(), grpc::StatusCode::FAILED_PRECONDITION));
     return OperationEnds();
   }
-  if (request_.phase() == v1alpha1::SyncRequest::SNAPSHOT_END) {
+  if (request_.phase() == v1beta1::SyncRequest::PHASE_SNAPSHOT_END) {
     LOG(INFO) << "Snapshot of session " << session_id_ << " complete at version "
               << session->version() << " with " << session->cache().view().node_order().size()
               << " nodes and " << session->cache().view().pods().size() << " pods";
@@ -105,7 +106,7 @@ void SyncStream::Ack() {
   const runtime::Session* session = streams_->host->FindSession(session_id_);
   if (session == nullptr || session->version() == 0) return;
   acked_ = session->version();
-  v1alpha1::SyncResponse response;
+  v1beta1::SyncResponse response;
   response.mutable_ack()->set_version(acked_);
   if (const std::optional<absl::Time> told = session->clock_advanced_to(); told.has_value())
     response.mutable_ack()->set_time_unix_nanos(absl::ToUnixNanos(*told));
@@ -117,7 +118,7 @@ void SyncStream::AckIfBehind() {
   if (session != nullptr && session->version() > acked_) Ack();
 }
 
-void SyncStream::Push(v1alpha1::SyncResponse response) {
+void SyncStream::Push(v1beta1::SyncResponse response) {
   if (finishing_) return;
   if (waiting_.size() >= kMaxWaitingPushes) {
     LOG(WARNING) << "Shim of session " << session_id_

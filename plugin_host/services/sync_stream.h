@@ -13,10 +13,10 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "plugin_host/runtime/host.h"
 #include "plugin_host/services/deferred_calls.h"
 #include "plugin_host/services/stream_step.h"
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
 
 namespace outboard::services {
 
@@ -24,7 +24,7 @@ class SyncStream;
 
 // What all Sync streams share.
 struct SyncStreams {
-  v1alpha1::ClusterStateService::AsyncService* service;
+  v1beta1::ClusterStateService::AsyncService* service;
   grpc::ServerCompletionQueue* queue;
   runtime::Host* host;
   DeferredCalls* parking;
@@ -42,7 +42,7 @@ class SyncStream {
   static void Listen(SyncStreams* streams) { new SyncStream(streams); }
 
   // Queues a push.
-  void Push(v1alpha1::SyncResponse response);
+  void Push(v1beta1::SyncResponse response);
   // Acknowledges what was applied since the last acknowledgement; about once a second.
   void AckIfBehind();
   // An operation ended; the last one deletes the stream.
@@ -67,14 +67,14 @@ class SyncStream {
 
   SyncStreams* const streams_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1alpha1::SyncResponse, v1alpha1::SyncRequest> stream_;
+  grpc::ServerAsyncReaderWriter<v1beta1::SyncResponse, v1beta1::SyncRequest> stream_;
   StreamStep<SyncStream, &SyncStream::OnAccepted> accepted_{this};
   StreamStep<SyncStream, &SyncStream::OnRead> read_{this};
   StreamStep<SyncStream, &SyncStream::OnWritten> written_{this};
   StreamStep<SyncStream, &SyncStream::OnFinished> finished_{this};
   StreamStep<SyncStream, &SyncStream::OnEnded> ended_{this};
-  v1alpha1::SyncRequest request_;
-  std::deque<v1alpha1::SyncResponse> waiting_;
+  v1beta1::SyncRequest request_;
+  std::deque<v1beta1::SyncResponse> waiting_;
   std::string session_id_;
   int64_t acked_ = 0;
   bool writing_ = false;

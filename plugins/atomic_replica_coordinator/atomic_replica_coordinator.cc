@@ -86,7 +86,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   // Missing members are placed together. A member that comes after the group is complete is placed
   // singly, unless it must run in the same topology domain as the others.
   std::optional<sdk::GroupToPlace> Group(const sdk::Attempt& attempt) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return std::nullopt;
     const GroupSpec& spec = groups_.SpecFor(*ref);
@@ -137,7 +137,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
 
   sdk::Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView& node,
                       sdk::PermitAnswer* answer) override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return sdk::Verdict::Success();
     const GroupSpec& spec = groups_.SpecFor(*ref);
@@ -162,7 +162,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
                        [](const auto* other) { return WaitsForUs(*other); })) {
         CallMembers(ref->key, size);
       }
-      return sdk::Verdict(v1alpha1::WAIT, answer->wait_reason);
+      return sdk::Verdict(sdk::kWait, answer->wait_reason);
     }
     for (const sdk::PodRecord* other : others) {
       if (!WaitsForUs(*other)) continue;
@@ -180,7 +180,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   // at their timeouts.
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node_name,
                  std::vector<sdk::WaitDecision>* decisions) override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return;
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
@@ -204,7 +204,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   // place, or when its own group or size changes. New members activate it themselves (Permit).
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
-    if (change.action != v1alpha1::ClusterEvent::ADD) return sdk::Hint::kSkip;
+    if (change.action != v1beta1::ClusterEvent::ACTION_ADD) return sdk::Hint::kSkip;
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
     const std::optional<GroupRef> of_other = sdk::GroupOf(*change.new_pod);
     return ref && of_other && ref->key == of_other->key ? sdk::Hint::kQueue : sdk::Hint::kSkip;
@@ -235,14 +235,14 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     groups_.RemovePod(pod);
     if (const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod)) status_.Touch(ref->key);
   }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     const sdk::PodGroupIndex::Change change = groups_.SetObject(object);
     if (change.group != nullptr) status_.ObjectChanged(change.group->key);
     if (!change.size_changed || !change.group->object->fault.empty()) return;
     CallIfComplete(change.group->key, std::max<int64_t>(1, sdk::NumberOf(*change.group->object)));
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     groups_.RemoveObject(object);
   }
   // Activates pods again whose rejection had not reached the shim at the first activation.
@@ -411,24 +411,26 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_RESERVE,
+                        v1beta1::EXTENSION_POINT_PERMIT};
   d.args_schema = ArgsSchema();
-  d.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::ADD, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
+  d.wake_up_events = {sdk::WakeOn(
+      "Pod", {Event::ACTION_ADD, Event::ACTION_UPDATE_POD_LABEL, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = sdk::GroupAnnotationFields();
-  for (const sdk::ExtensionPoint point : {v1alpha1::RESERVE, v1alpha1::PERMIT}) {
-    v1alpha1::Interest& interest = d.interests.emplace_back(sdk::InterestIn(point, {}));
+  for (const sdk::ExtensionPoint point :
+       {v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT}) {
+    v1beta1::Interest& interest = d.interests.emplace_back(sdk::InterestIn(point, {}));
     for (const std::string& field : sdk::GroupInterestFields()) interest.add_any_field_set(field);
   }
   d.signature = sdk::SignedParts(d.needed_fields, {});
   for (std::string& part : sdk::GroupSignatureParts()) d.signature->push_back(std::move(part));
-  d.custom_resources = sdk::PodGroupResources();
-  for (v1alpha1::CustomResource& resource : d.custom_resources) {
+  d.declared_resources = sdk::PodGroupResources();
+  for (v1beta1::DeclaredResource& resource : d.declared_resources) {
     if (KeepsStatusOf(resource.resource()))
-      resource.add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+      resource.add_verbs(v1beta1::DeclaredResource::VERB_UPDATE_STATUS);
   }
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -31,20 +31,21 @@ class CoordinatorTest : public testing::Test {
     harness_ = *std::move(harness);
     harness_->AddNode(NodeBuilder("n1"));
   }
-  static v1alpha1::Pod Member(const std::string& name, const std::string& size,
-                              const std::string& job = "train") {
+  static v1beta1::Pod Member(const std::string& name, const std::string& size,
+                             const std::string& job = "train") {
     PodBuilder pod(name);
     pod.Label("job-name", job);
     if (!size.empty()) pod.Annotation("outboard/min-replicas", size);
     return pod;
   }
   // Calls Permit, and applies the answer to this pod as the shim does.
-  Verdict Permit(const v1alpha1::Pod& pod) {
+  Verdict Permit(const v1beta1::Pod& pod) {
     answer_ = PermitAnswer();
     harness_->AddPod(pod);
-    harness_->Place(pod.uid(), v1alpha1::ASSUMED, "n1");
+    harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
     Verdict verdict = harness_->Permit(pod, "n1", &answer_);
-    if (verdict.code() == v1alpha1::WAIT) harness_->Place(pod.uid(), v1alpha1::WAITING, "n1");
+    if (verdict.code() == sdk::kWait)
+      harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_WAITING, "n1");
     return verdict;
   }
   std::vector<std::string> Decided(bool allow) const { return Pods(answer_.decisions, allow); }
@@ -73,13 +74,11 @@ TEST_F(CoordinatorTest, PodsOutsideOfAGangPass) {
 }
 
 TEST_F(CoordinatorTest, MembersWaitUntilTheLastOneLetsAllGo) {
-  EXPECT_EQ(Permit(Member("a", "3")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 3 members placed"));
+  EXPECT_EQ(Permit(Member("a", "3")), Verdict(sdk::kWait, "gang \"train\": 1 of 3 members placed"));
   EXPECT_EQ(answer_.timeout, absl::Seconds(30));
   EXPECT_EQ(answer_.wait_reason, "gang \"train\": 1 of 3 members placed");
   EXPECT_THAT(answer_.decisions, IsEmpty());
-  EXPECT_EQ(Permit(Member("b", "3")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(Member("b", "3")), Verdict(sdk::kWait, "gang \"train\": 2 of 3 members placed"));
   EXPECT_EQ(Permit(Member("c", "3")), Verdict::Success());
   EXPECT_THAT(Decided(true), ElementsAre("default/a", "default/b"));
   EXPECT_THAT(Decided(false), IsEmpty());
@@ -90,8 +89,7 @@ TEST_F(CoordinatorTest, MembersWaitUntilTheLastOneLetsAllGo) {
 
 TEST_F(CoordinatorTest, AskingAgainChangesNothing) {
   Permit(Member("a", "2"));
-  EXPECT_EQ(Permit(Member("a", "2")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(Permit(Member("a", "2")), Verdict(sdk::kWait, "gang \"train\": 1 of 2 members placed"));
   EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
   EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
   EXPECT_THAT(Decided(true), ElementsAre("default/a"));
@@ -100,35 +98,34 @@ TEST_F(CoordinatorTest, AskingAgainChangesNothing) {
 TEST_F(CoordinatorTest, LaterMembersGoSingly) {
   Permit(Member("a", "2"));
   Permit(Member("b", "2"));
-  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   EXPECT_EQ(Permit(Member("c", "2")), Verdict::Success());
   EXPECT_THAT(answer_.decisions, IsEmpty()) << "no pod waits any more";
 }
 
 TEST_F(CoordinatorTest, BoundMembersCountButNotThoseBeingDeleted) {
-  v1alpha1::Pod bound = Member("bound", "3");
+  v1beta1::Pod bound = Member("bound", "3");
   bound.set_node_name("n1");
   harness_->AddPod(bound);
-  v1alpha1::Pod leaving = Member("leaving", "3");
+  v1beta1::Pod leaving = Member("leaving", "3");
   leaving.set_node_name("n1");
   leaving.set_deletion_unix_seconds(1);
   harness_->AddPod(leaving);
   harness_->AddPod(Member("pending", "3"));
-  EXPECT_EQ(Permit(Member("a", "3")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(Member("a", "3")), Verdict(sdk::kWait, "gang \"train\": 2 of 3 members placed"));
   EXPECT_EQ(Permit(Member("b", "3")), Verdict::Success());
   EXPECT_THAT(Decided(true), ElementsAre("default/a"));
 }
 
 TEST_F(CoordinatorTest, GangsDifferByJobNamespaceAndController) {
   Permit(Member("a", "2"));
-  EXPECT_EQ(Permit(Member("b", "2", "other")).code(), v1alpha1::WAIT);
+  EXPECT_EQ(Permit(Member("b", "2", "other")).code(), sdk::kWait);
   PodBuilder elsewhere("c", "elsewhere");
   elsewhere.Label("job-name", "train").Annotation("outboard/min-replicas", "2");
-  EXPECT_EQ(Permit(elsewhere).code(), v1alpha1::WAIT);
-  v1alpha1::Pod remade = Member("d", "2");
+  EXPECT_EQ(Permit(elsewhere).code(), sdk::kWait);
+  v1beta1::Pod remade = Member("d", "2");
   remade.mutable_controller()->set_uid("job-2");
-  EXPECT_EQ(Permit(remade).code(), v1alpha1::WAIT);
+  EXPECT_EQ(Permit(remade).code(), sdk::kWait);
   PodBuilder newer("e");
   newer.Label("batch.kubernetes.io/job-name", "train").Annotation("min-replicas", "2");
   EXPECT_EQ(Permit(newer), Verdict::Success());
@@ -154,10 +151,9 @@ TEST_F(CoordinatorTest, ARejectedGangCanWaitAgain) {
   Permit(Member("a", "2"));
   Permit(Member("b", "3", "train"));
   harness_->Unreserve(Member("b", "3"), "n1");
-  harness_->Place("default/b", v1alpha1::UNPLACED, "");
-  harness_->Place("default/a", v1alpha1::UNPLACED, "");
-  EXPECT_EQ(Permit(Member("a", "2")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  harness_->Place("default/b", v1beta1::PLACEMENT_STATE_UNPLACED, "");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_UNPLACED, "");
+  EXPECT_EQ(Permit(Member("a", "2")), Verdict(sdk::kWait, "gang \"train\": 1 of 2 members placed"));
   EXPECT_EQ(Permit(Member("b", "2")), Verdict::Success());
   EXPECT_THAT(Decided(true), ElementsAre("default/a"));
 }
@@ -172,7 +168,7 @@ TEST_F(CoordinatorTest, TheFirstToWaitCallsTheOthersOnceThereAreEnough) {
   harness_->AddPod(Member("b", "3"));
   Permit(Member("a", "3"));
   EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "two can never be three";
-  harness_->Place("default/a", v1alpha1::UNPLACED, "");  // Its wait ran out.
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_UNPLACED, "");  // Its wait ran out.
   Permit(Member("c", "3"));
   EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b"));
   Permit(Member("a", "3"));
@@ -182,7 +178,7 @@ TEST_F(CoordinatorTest, TheFirstToWaitCallsTheOthersOnceThereAreEnough) {
 }
 
 TEST_F(CoordinatorTest, MembersBeingDeletedAreNotWaitedFor) {
-  v1alpha1::Pod leaving = Member("leaving", "2");
+  v1beta1::Pod leaving = Member("leaving", "2");
   leaving.set_deletion_unix_seconds(1);
   harness_->AddPod(leaving);
   Permit(Member("a", "2"));
@@ -190,26 +186,26 @@ TEST_F(CoordinatorTest, MembersBeingDeletedAreNotWaitedFor) {
 }
 
 TEST_F(CoordinatorTest, ARejectedMemberIsHelpedByOthersThatHaveAPlaceAndByItself) {
-  const v1alpha1::Pod member = Member("a", "2");
-  v1alpha1::Pod other = Member("b", "2");
+  const v1beta1::Pod member = Member("a", "2");
+  v1beta1::Pod other = Member("b", "2");
   other.set_node_name("n1");
-  v1alpha1::Pod of_another_gang = Member("x", "2", "other");
+  v1beta1::Pod of_another_gang = Member("x", "2", "other");
   of_another_gang.set_node_name("n1");
   sdk::ObjectChange change;
   change.resource = "AssignedPod";
-  change.action = v1alpha1::ClusterEvent::ADD;
+  change.action = v1beta1::ClusterEvent::ACTION_ADD;
   change.new_pod = &other;
   EXPECT_EQ(harness_->Hint(member, change), "queue");
   change.new_pod = &of_another_gang;
   EXPECT_EQ(harness_->Hint(member, change), "skip");
   change.new_pod = &other;
   change.old_pod = &other;
-  change.action = v1alpha1::ClusterEvent::UPDATE_POD_LABEL;
+  change.action = v1beta1::ClusterEvent::ACTION_UPDATE_POD_LABEL;
   EXPECT_EQ(harness_->Hint(member, change), "skip");
-  change.action = v1alpha1::ClusterEvent::DELETE;
+  change.action = v1beta1::ClusterEvent::ACTION_DELETE;
   EXPECT_EQ(harness_->Hint(member, change), "not registered");
   change.resource = "UnscheduledPod";
-  change.action = v1alpha1::ClusterEvent::UPDATE_OTHER;
+  change.action = v1beta1::ClusterEvent::ACTION_UPDATE_OTHER;
   change.old_pod = change.new_pod = &member;
   EXPECT_EQ(harness_->Hint(member, change), "queue") << "another number of replicas";
 }
@@ -224,8 +220,7 @@ TEST_F(CoordinatorTest, AnUnreadableSizeIsRejectedRatherThanTakenForASinglePod) 
 
 TEST_F(CoordinatorTest, ArgsSetTimeoutAndDefaultSize) {
   Start("{\"timeoutSeconds\": 900, \"defaultMinReplicas\": 2}");
-  EXPECT_EQ(Permit(Member("a", "")),
-            Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(Permit(Member("a", "")), Verdict(sdk::kWait, "gang \"train\": 1 of 2 members placed"));
   EXPECT_EQ(answer_.timeout, absl::Seconds(900));
 }
 
@@ -241,7 +236,7 @@ TEST(CoordinatorDescriptorTest, AsksForTheFieldsOfJobs) {
   EXPECT_THAT(d.needed_fields, IsSupersetOf({"Pod.metadata.annotations['outboard/min-replicas']",
                                              "Pod.metadata.annotations['min-replicas']"}));
   ASSERT_EQ(d.interests.size(), 2u);
-  for (const v1alpha1::Interest& interest : d.interests) {
+  for (const v1beta1::Interest& interest : d.interests) {
     EXPECT_THAT(interest.any_field_set(),
                 IsSupersetOf({"metadata.labels['job-name']",
                               "metadata.labels['batch.kubernetes.io/job-name']"}));

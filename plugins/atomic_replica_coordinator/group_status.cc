@@ -197,7 +197,7 @@ bool GroupStatusKeeper::Keep(const GroupKey& key, absl::Time now) {
   if (finding.kind == entry.written && now < entry.next_text) return false;
   const std::string name = ObjectKeyOf(key);
   if (!pace_.MayBeDue(name, now)) return false;
-  const auto* stored = cluster_.objects().Find<v1alpha1::CustomObject>(name);
+  const auto* stored = cluster_.objects().Find<v1beta1::GenericObject>(name);
   if (stored == nullptr || stored->deleting()) return true;
   json whole = sdk::ParseCustomObject(*stored);
   const std::string owner =

@@ -46,13 +46,13 @@ class GroupStatusTest : public testing::Test {
     store_->Apply(kKubernetes, "default", "train", whole.dump());
     for (const char* name : {"a", "b", "c"}) harness_->AddPod(Member(name));
   }
-  static v1alpha1::Pod Member(const std::string& name) {
-    v1alpha1::Pod pod = PodBuilder(name);
+  static v1beta1::Pod Member(const std::string& name) {
+    v1beta1::Pod pod = PodBuilder(name);
     pod.set_pod_group_name("train");
     return pod;
   }
-  static v1alpha1::Pod Labelled(const std::string& name) {
-    v1alpha1::Pod pod = PodBuilder(name).Label("scheduling.x-k8s.io/pod-group", "train");
+  static v1beta1::Pod Labelled(const std::string& name) {
+    v1beta1::Pod pod = PodBuilder(name).Label("scheduling.x-k8s.io/pod-group", "train");
     pod.mutable_controller()->set_kind("Job");
     pod.mutable_controller()->set_name("trainer");
     return pod;
@@ -64,7 +64,7 @@ class GroupStatusTest : public testing::Test {
                                status, "}"));
   }
   // A search for the group found no place.
-  void Reject(const v1alpha1::Pod& pod, const std::string& why, bool is_error = false) {
+  void Reject(const v1beta1::Pod& pod, const std::string& why, bool is_error = false) {
     sdk::PluginState state;
     const sdk::Attempt attempt(1, sdk::PodView(harness_->cluster().FindPod(pod.uid())),
                                harness_->cluster(), now_, &state);
@@ -88,7 +88,7 @@ class GroupStatusTest : public testing::Test {
     return absl::StrCat(found["status"].get<std::string>(), " ", found["reason"].get<std::string>(),
                         ": ", found["message"].get<std::string>());
   }
-  void Bind(v1alpha1::Pod pod) {
+  void Bind(v1beta1::Pod pod) {
     pod.set_node_name("n1");
     harness_->AddPod(pod);
   }
@@ -126,7 +126,7 @@ TEST_F(KubernetesTest, ReportsWhyAndThenScheduledPermanently) {
 
   Bind(Member("a"));
   Bind(Member("b"));
-  harness_->Place("default/c", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/c", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   EXPECT_EQ(Pass(absl::Seconds(20)), 0) << "the last bind may fail";
   Bind(Member("c"));
   EXPECT_EQ(Pass(absl::Seconds(1)), 1);
@@ -168,8 +168,8 @@ TEST_F(KubernetesTest, MembersThatAreStillComingAreNoNewsForTenSeconds) {
   EXPECT_EQ(Said(), "False Unschedulable: 1 of 3 members exist");
   harness_->AddPod(Member("b"));
   harness_->AddPod(Member("c"));
-  harness_->Place("default/a", v1alpha1::WAITING, "n1");
-  harness_->Place("default/b", v1alpha1::WAITING, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_WAITING, "n1");
+  harness_->Place("default/b", v1beta1::PLACEMENT_STATE_WAITING, "n1");
   Pass(absl::Seconds(20));
   EXPECT_EQ(Said(), "False Unschedulable: 2 of 3 members placed");
   // The result of a search is more precise.
@@ -180,11 +180,11 @@ TEST_F(KubernetesTest, MembersThatAreStillComingAreNoNewsForTenSeconds) {
 
 TEST_F(KubernetesTest, AMemberThatGivesItsPlaceBackIsNamed) {
   AddMembers();
-  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
-  harness_->Place("default/b", v1alpha1::ASSUMED, "n1");
-  harness_->Place("default/c", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
+  harness_->Place("default/b", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
+  harness_->Place("default/c", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   harness_->Unreserve(Member("b"), "n1");  // Its bind failed.
-  harness_->Place("default/b", v1alpha1::UNPLACED, "");
+  harness_->Place("default/b", v1beta1::PLACEMENT_STATE_UNPLACED, "");
   Pass(absl::Seconds(1));
   EXPECT_EQ(Said(), "False Unschedulable: pod b released its place on n1; 2 others were placed");
 }
@@ -231,7 +231,7 @@ TEST_F(KubernetesTest, AnEditBetweenLookAndWriteIsNotLost) {
   Reject(Member("a"), "1 of 3 members fit");
   harness_->SetNow(now_ += absl::Seconds(1));
   harness_->Tick();
-  const std::vector<v1alpha1::Effect> late = harness_->TakeWritten();
+  const std::vector<v1beta1::Effect> late = harness_->TakeWritten();
   ASSERT_EQ(late.size(), 1u);
   Apply(R"({"conditions": [{"type": "DisruptionTarget", "status": "True"}]})");
   EXPECT_TRUE(absl::IsAborted(store_->Write(late[0])));
@@ -242,7 +242,7 @@ TEST_F(KubernetesTest, AnEditBetweenLookAndWriteIsNotLost) {
 
 TEST_F(KubernetesTest, GroupsOfOtherSchedulersAreLeftAlone) {
   for (const char* name : {"a", "b", "c"}) {
-    v1alpha1::Pod pod = Member(name);
+    v1beta1::Pod pod = Member(name);
     pod.set_scheduler_name("another-scheduler");
     pod.set_node_name("n1");
     harness_->AddPod(pod);
@@ -337,12 +337,12 @@ TEST_F(SchedulerPluginsTest, WhatItsControllerWroteStays) {
 }
 
 TEST(GroupStatusDescriptorTest, OnlyTheStatusOfTwoDialectsIsWrittenAndNoneHasToBe) {
-  for (const v1alpha1::CustomResource& resource : Descriptor().custom_resources) {
+  for (const v1beta1::DeclaredResource& resource : Descriptor().declared_resources) {
     const bool is_written =
         resource.resource() == kKubernetes || resource.resource() == kSchedulerPlugins;
     EXPECT_EQ(resource.verbs_size(), is_written ? 1 : 0) << resource.resource();
     if (is_written) {
-      EXPECT_EQ(resource.verbs(0), v1alpha1::CustomResource::UPDATE_STATUS);
+      EXPECT_EQ(resource.verbs(0), v1beta1::DeclaredResource::VERB_UPDATE_STATUS);
     }
     EXPECT_TRUE(resource.optional());
   }

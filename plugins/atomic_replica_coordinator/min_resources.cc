@@ -22,7 +22,7 @@ int64_t FreeOf(const std::vector<int64_t>& allocatable, const std::vector<int64_
 
 }  // namespace
 
-std::string ShortOf(const v1alpha1::ResourceList& wanted, int64_t size, const sdk::NodeTable& nodes,
+std::string ShortOf(const v1beta1::ResourceList& wanted, int64_t size, const sdk::NodeTable& nodes,
                     const std::vector<const sdk::PodRecord*>& members) {
   std::vector<std::string> gaps;
   const auto compare = [&](int64_t want, int64_t free, auto own, absl::string_view name,
@@ -51,7 +51,7 @@ std::string ShortOf(const v1alpha1::ResourceList& wanted, int64_t size, const sd
         "ephemeral-storage", "Mi", kMebibyte);
   }
   for (const auto& [name, amount] :
-       std::map<std::string, int64_t>(wanted.extended().begin(), wanted.extended().end())) {
+       std::map<std::string, int64_t>(wanted.scalar().begin(), wanted.scalar().end())) {
     const auto column = nodes.extended_by_name.find(name);
     int64_t free = 0;
     if (column != nodes.extended_by_name.end()) {

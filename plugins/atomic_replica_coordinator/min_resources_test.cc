@@ -31,7 +31,7 @@ class MinResourcesTest : public testing::Test {
           {{"cpu", "4"}, {"memory", "8Gi"}, {"pods", "4"}, {"nvidia.com/gpu", "2"}}));
     }
   }
-  static v1alpha1::Pod Member(const std::string& name) {
+  static v1beta1::Pod Member(const std::string& name) {
     return PodBuilder(name)
         .Label("scheduling.x-k8s.io/pod-group", "train")
         .Requests({{"cpu", "1"}, {"nvidia.com/gpu", "1"}});
@@ -72,18 +72,18 @@ TEST_F(MinResourcesTest, ThereAreToBePlacesForAllPods) {
 }
 
 TEST_F(MinResourcesTest, WhatOthersHaveIsNotFreeAndWhatMembersHaveIs) {
-  v1alpha1::Pod other = PodBuilder("other").Requests({{"nvidia.com/gpu", "1"}});
+  v1beta1::Pod other = PodBuilder("other").Requests({{"nvidia.com/gpu", "1"}});
   other.set_node_name("n1");
   harness_->AddPod(other);
   EXPECT_EQ(ShortOf(R"({"nvidia.com/gpu": "4"})", 3),
             "3 of 4 nvidia.com/gpu are free (minResources)");
   EXPECT_EQ(ShortOf(R"({"nvidia.com/gpu": "3"})", 3), "");
-  harness_->Place("default/m0", v1alpha1::WAITING, "n2");
+  harness_->Place("default/m0", v1beta1::PLACEMENT_STATE_WAITING, "n2");
   EXPECT_EQ(ShortOf(R"({"nvidia.com/gpu": "3"})", 3), "");
 }
 
 TEST_F(MinResourcesTest, ANodeThatHasGivenTooMuchTakesNothingFromOthers) {
-  v1alpha1::Pod huge = PodBuilder("huge").Requests({{"nvidia.com/gpu", "7"}});
+  v1beta1::Pod huge = PodBuilder("huge").Requests({{"nvidia.com/gpu", "7"}});
   huge.set_node_name("n1");
   harness_->AddPod(huge);
   EXPECT_EQ(ShortOf(R"({"nvidia.com/gpu": "2"})"), "");

@@ -44,22 +44,22 @@ class PodGroupsTest : public testing::Test {
     store_ = std::make_unique<ObjectStore>(harness_.get());
     harness_->AddNode(NodeBuilder("n1"));
   }
-  static v1alpha1::Pod Member(const std::string& name, const std::string& group = "train") {
+  static v1beta1::Pod Member(const std::string& name, const std::string& group = "train") {
     return PodBuilder(name).Label("scheduling.x-k8s.io/pod-group", group);
   }
   void Apply(const std::string& spec, const std::string& name = "train") {
     store_->Apply(kPodGroups, "default", name, absl::StrCat("{\"spec\": ", spec, "}"));
   }
   // Calls Permit, and applies the answer to this pod as the shim does.
-  Verdict Permit(const v1alpha1::Pod& pod) {
+  Verdict Permit(const v1beta1::Pod& pod) {
     answer_ = PermitAnswer();
     harness_->AddPod(pod);
-    harness_->Place(pod.uid(), v1alpha1::ASSUMED, "n1");
+    harness_->Place(pod.uid(), v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
     Verdict verdict = harness_->Permit(pod, "n1", &answer_);
     harness_->Place(pod.uid(),
-                    verdict.code() == v1alpha1::WAIT ? v1alpha1::WAITING
-                    : verdict.ok()                   ? v1alpha1::ASSUMED
-                                                     : v1alpha1::UNPLACED,
+                    verdict.code() == sdk::kWait ? v1beta1::PLACEMENT_STATE_WAITING
+                    : verdict.ok()               ? v1beta1::PLACEMENT_STATE_ASSUMED
+                                                 : v1beta1::PLACEMENT_STATE_UNPLACED,
                     verdict.rejected() ? "" : "n1");
     return verdict;
   }
@@ -79,11 +79,11 @@ class PodGroupsTest : public testing::Test {
 
 TEST_F(PodGroupsTest, MembersWaitUntilTheLastOneLetsAllGoAndLaterOnesGoSingly) {
   Apply(R"({"minMember": 2})");
-  EXPECT_EQ(Permit(Member("a")), Verdict(v1alpha1::WAIT, "gang \"train\": 1 of 2 members placed"));
+  EXPECT_EQ(Permit(Member("a")), Verdict(sdk::kWait, "gang \"train\": 1 of 2 members placed"));
   EXPECT_EQ(answer_.timeout, absl::Seconds(60));
   EXPECT_EQ(Permit(Member("b")), Verdict::Success());
   EXPECT_THAT(Allowed(), ElementsAre("default/a"));
-  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   EXPECT_EQ(Permit(Member("c")), Verdict::Success());
   EXPECT_THAT(answer_.decisions, IsEmpty());
 }
@@ -118,10 +118,10 @@ TEST_F(PodGroupsTest, EachPartHasToHaveItsNumber) {
         .Annotation("scheduling.k8s.io/group-name", "job")
         .Annotation("volcano.sh/task-spec", task);
   };
-  const v1alpha1::Pod master = member("m", "master");
-  std::vector<v1alpha1::Pod> workers;
+  const v1beta1::Pod master = member("m", "master");
+  std::vector<v1beta1::Pod> workers;
   for (const char* name : {"a", "b", "c"}) workers.push_back(member(name, "worker"));
-  for (const v1alpha1::Pod& worker : workers) harness_->AddPod(worker);
+  for (const v1beta1::Pod& worker : workers) harness_->AddPod(worker);
   EXPECT_EQ(harness_->PreFilter(workers[0]).verdict,
             Verdict::Unresolvable("gang \"job\": 0 of 1 members of master exist"));
   harness_->TakeActivated();
@@ -129,10 +129,9 @@ TEST_F(PodGroupsTest, EachPartHasToHaveItsNumber) {
   EXPECT_THAT(harness_->TakeActivated(),
               ElementsAre("default/a", "default/b", "default/c", "default/m"));
   EXPECT_EQ(harness_->PreFilter(workers[0]).verdict, Verdict::Skip());
-  EXPECT_EQ(Permit(workers[0]), Verdict(v1alpha1::WAIT, "gang \"job\": 1 of 3 members placed"));
-  EXPECT_EQ(Permit(workers[1]), Verdict(v1alpha1::WAIT, "gang \"job\": 2 of 3 members placed"));
-  EXPECT_EQ(Permit(workers[2]),
-            Verdict(v1alpha1::WAIT, "gang \"job\": 1 of master are not placed"));
+  EXPECT_EQ(Permit(workers[0]), Verdict(sdk::kWait, "gang \"job\": 1 of 3 members placed"));
+  EXPECT_EQ(Permit(workers[1]), Verdict(sdk::kWait, "gang \"job\": 2 of 3 members placed"));
+  EXPECT_EQ(Permit(workers[2]), Verdict(sdk::kWait, "gang \"job\": 1 of master are not placed"));
   EXPECT_EQ(Permit(master), Verdict::Success());
   EXPECT_THAT(Allowed(), ElementsAre("default/a", "default/b", "default/c"));
 }
@@ -159,7 +158,7 @@ TEST_F(PodGroupsTest, AGroupWithAnUnreadableSizeIsNotASinglePod) {
 TEST_F(PodGroupsTest, TheMemberThatMakesThemEnoughCallsTheOthers) {
   Apply(R"({"minMember": 3})");
   harness_->AddPod(Member("a"));
-  v1alpha1::Pod gated = Member("b");
+  v1beta1::Pod gated = Member("b");
   gated.add_scheduling_gates("quota");
   harness_->AddPod(gated);
   harness_->AddPod(Member("c"));
@@ -229,7 +228,7 @@ TEST_F(PodGroupsTest, MembersOfANonStrictGangKeepTheirPlaces) {
 TEST_F(PodGroupsTest, GroupsThatAreNoGangsGoSingly) {
   store_->Apply("podgroups.v1alpha2.scheduling.k8s.io", "default", "web",
                 R"({"spec": {"schedulingPolicy": {"basic": {}}}})");
-  v1alpha1::Pod pod = PodBuilder("a");
+  v1beta1::Pod pod = PodBuilder("a");
   pod.set_pod_group_name("web");
   EXPECT_EQ(Permit(pod), Verdict::Success());
   store_->Apply("podgroups.v2alpha2.scheduling.run.ai", "default", "elastic",
@@ -240,14 +239,14 @@ TEST_F(PodGroupsTest, GroupsThatAreNoGangsGoSingly) {
 TEST(CoordinatorDescriptorTest, CostsNothingWherePodsAreOfNoGroup) {
   const sdk::PluginDescriptor d = Descriptor();
   ASSERT_EQ(d.interests.size(), 2u);
-  for (const v1alpha1::Interest& interest : d.interests) {
+  for (const v1beta1::Interest& interest : d.interests) {
     EXPECT_EQ(
         std::vector<std::string>(interest.any_field_set().begin(), interest.any_field_set().end()),
         sdk::GroupInterestFields());
   }
   EXPECT_EQ(d.needed_fields, sdk::GroupAnnotationFields());
   ASSERT_TRUE(d.signature.has_value()) << "otherwise no two pods of the profile are equivalent";
-  for (const v1alpha1::CustomResource& resource : d.custom_resources)
+  for (const v1beta1::DeclaredResource& resource : d.declared_resources)
     EXPECT_TRUE(resource.optional()) << resource.resource();
 }
 

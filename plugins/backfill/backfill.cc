@@ -65,7 +65,7 @@ class Backfill : public sdk::Plugin,
       : line_(kName, context.profile, options, context.cluster), pushes_(context.pushes) {}
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     kept_off_.erase(pod.uid());
     if (line_.IsNext(pod)) return sdk::Verdict::Skip();
     const std::shared_ptr<const Reservation> reservation = line_.ReservationAt(attempt.now());
@@ -109,12 +109,13 @@ class Backfill : public sdk::Plugin,
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.new_node != nullptr) return sdk::Hint::kQueue;
     if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
-    const v1alpha1::Pod* const other = change.new_pod != nullptr ? change.new_pod : change.old_pod;
+    const v1beta1::Pod* const other = change.new_pod != nullptr ? change.new_pod : change.old_pod;
     if (other == nullptr) return sdk::Hint::kQueue;
     const bool had_place = !other->node_name().empty();
-    if (change.action == v1alpha1::ClusterEvent::DELETE && had_place) return sdk::Hint::kQueue;
-    if (change.action != v1alpha1::ClusterEvent::DELETE &&
-        change.action != v1alpha1::ClusterEvent::ADD)
+    if (change.action == v1beta1::ClusterEvent::ACTION_DELETE && had_place)
+      return sdk::Hint::kQueue;
+    if (change.action != v1beta1::ClusterEvent::ACTION_DELETE &&
+        change.action != v1beta1::ClusterEvent::ACTION_ADD)
       return sdk::Hint::kSkip;
     const auto kept_off = kept_off_.find(pod.uid());
     return kept_off != kept_off_.end() && kept_off->second == line_.UnitIdOf(*other)
@@ -140,11 +141,11 @@ class Backfill : public sdk::Plugin,
     line_.RemovePod(pod);
     kept_off_.erase(pod.pod.uid());
   }
-  void OnObjectChanged(const v1alpha1::ClusterObject*,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
     line_.SetObject(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     line_.RemoveObject(object);
   }
   // No event reports the end of a reservation for a unit that another plugin rejects.
@@ -162,7 +163,7 @@ class Backfill : public sdk::Plugin,
 
  private:
   // Returns true if the pod comes after the first in line and would delay it.
-  bool MustKeepOff(const v1alpha1::Pod& pod, const Reservation& reservation, absl::Time now) const {
+  bool MustKeepOff(const v1beta1::Pod& pod, const Reservation& reservation, absl::Time now) const {
     if (reservation.unit_id == line_.UnitIdOf(pod) || line_.TurnOf(pod) < reservation.turn)
       return false;
     const RunTime run_time = line_.RunTimeOf(pod);
@@ -172,7 +173,7 @@ class Backfill : public sdk::Plugin,
     return !is_taken_back || reservation.when <= now;
   }
 
-  std::string ReasonOf(const v1alpha1::Pod& pod, const Reservation& reservation,
+  std::string ReasonOf(const v1beta1::Pod& pod, const Reservation& reservation,
                        absl::Time now) const {
     const RunTime run_time = line_.RunTimeOf(pod);
     const std::string declared = run_time.run
@@ -210,17 +211,19 @@ Line::Options ReadOptions(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ADD, Event::DELETE, Event::UPDATE_OTHER}),
-                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::ACTION_ADD, Event::ACTION_DELETE, Event::ACTION_UPDATE_OTHER}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE})};
   d.needed_fields = sdk::GroupAnnotationFields();
   for (const char* key : {kRunSeconds, kStart, kEstimatedEnd, kPreemptible})
     d.needed_fields.push_back(sdk::AnnotationField(key));
-  d.custom_resources = sdk::PodGroupResources();
+  d.declared_resources = sdk::PodGroupResources();
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<Backfill>(ReadOptions(context.args->root()), context);

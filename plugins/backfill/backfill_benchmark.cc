@@ -73,7 +73,7 @@ class Bench {
 
  private:
   std::unique_ptr<PluginHarness> harness_;
-  v1alpha1::Pod other_;
+  v1beta1::Pod other_;
 };
 
 void Reserve(benchmark::State& state, const First& first, int endless_percent, bool again) {

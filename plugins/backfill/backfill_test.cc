@@ -48,21 +48,21 @@ class BackfillTest : public testing::Test {
     for (const char* name : {"n1", "n2"})
       harness_->AddNode(NodeBuilder(name).Allocatable({{"nvidia.com/gpu", "8"}}));
   }
-  static v1alpha1::Pod Pod(const std::string& name, int gpus, int created = 100) {
+  static v1beta1::Pod Pod(const std::string& name, int gpus, int created = 100) {
     PodBuilder pod(name);
     pod.Requests({{"nvidia.com/gpu", std::to_string(gpus)}});
     pod.proto().set_creation_unix_seconds(created);
     return pod;
   }
-  static v1alpha1::Pod Running(const std::string& name, const std::string& node, int gpus,
-                               absl::Duration left) {
-    v1alpha1::Pod pod = Pod(name, gpus);
+  static v1beta1::Pod Running(const std::string& name, const std::string& node, int gpus,
+                              absl::Duration left) {
+    v1beta1::Pod pod = Pod(name, gpus);
     pod.set_node_name(node);
     pod.set_start_unix_seconds(absl::ToUnixSeconds(kNow));
     (*pod.mutable_annotations())[kRunSeconds] = std::to_string(absl::ToInt64Seconds(left));
     return pod;
   }
-  Verdict On(const std::string& node, const v1alpha1::Pod& pod) {
+  Verdict On(const std::string& node, const v1beta1::Pod& pod) {
     const auto passed = harness_->PreFilter(pod);
     if (passed.verdict.skip()) return Verdict::Success();
     if (!passed.verdict.ok()) return passed.verdict;
@@ -73,10 +73,10 @@ class BackfillTest : public testing::Test {
 };
 
 TEST_F(BackfillTest, APodThatHasNotStartedYetIsTakenToStartNow) {
-  v1alpha1::Pod assumed = Pod("a", 8);
+  v1beta1::Pod assumed = Pod("a", 8);
   (*assumed.mutable_annotations())[kRunSeconds] = "3600";
   harness_->AddPod(assumed);
-  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
   harness_->AddPod(Pod("train", 8));
   EXPECT_EQ(On("n1", Pod("p", 1, 200)).reasons().at(0),
@@ -91,7 +91,7 @@ TEST_F(BackfillTest, TheNextInLineIsReservedForOnceTheFirstHasItsPlaceOrGoes) {
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(2)));
   harness_->AddPod(Pod("first", 8, 10));
   harness_->AddPod(Pod("second", 8, 20));
-  const v1alpha1::Pod p = Pod("p", 1, 200);
+  const v1beta1::Pod p = Pod("p", 1, 200);
   EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("default/first from 13:00"));
   EXPECT_TRUE(On("n2", p).ok());
   harness_->RemovePod("default/a");
@@ -106,7 +106,7 @@ TEST_F(BackfillTest, NothingIsKeptForAPodThatOthersKeepOut) {
   harness_->AddPod(Running("b", "n1", 8, absl::Hours(1)));
   harness_->AddPod(Pod("odd", 8, 10));
   harness_->AddPod(Pod("next", 8, 20));
-  const v1alpha1::Pod p = Pod("p", 1, 200);
+  const v1beta1::Pod p = Pod("p", 1, 200);
   const std::string for_odd = "node is reserved for default/odd (no run time declared)";
   EXPECT_EQ(On("n2", p).reasons().at(0), for_odd);
   EXPECT_TRUE(On("n2", Pod("odd", 8, 10)).ok()) << "it is tried, and another plugin rejects it";
@@ -133,14 +133,14 @@ TEST_F(BackfillTest, NothingIsKeptForAPodThatOthersKeepOut) {
 }
 
 TEST_F(BackfillTest, OnceRoomIsNotTakenBackItIsKeptFromTheEndOn) {
-  v1alpha1::Pod borrower = Running("b", "n1", 8, absl::Hours(1));
+  v1beta1::Pod borrower = Running("b", "n1", 8, absl::Hours(1));
   (*borrower.mutable_annotations())[kPreemptible] = "true";
   harness_->AddPod(borrower);
   harness_->AddPod(Running("c", "n2", 8, absl::Hours(2)));
-  v1alpha1::Pod train = Pod("train", 8);
+  v1beta1::Pod train = Pod("train", 8);
   train.set_priority(1);
   harness_->AddPod(train);
-  v1alpha1::Pod p = Pod("p", 1, 200);
+  v1beta1::Pod p = Pod("p", 1, 200);
   EXPECT_EQ(On("n1", p).reasons().at(0),
             "node is reserved for default/train (no run time declared)");
   harness_->SetNow(kNow + Line::kSettles);
@@ -154,7 +154,7 @@ TEST_F(BackfillTest, MembersOfAPodGroupAreOneUnitAndThoseThatArePlacedCount) {
   harness_->AddPod(Running("a", "n1", 8, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 4, absl::Hours(2)));
   const auto member = [](const std::string& name) {
-    v1alpha1::Pod pod = Pod(name, 4, 10);
+    v1beta1::Pod pod = Pod(name, 4, 10);
     (*pod.mutable_labels())["scheduling.x-k8s.io/pod-group"] = "g";
     return pod;
   };
@@ -165,17 +165,17 @@ TEST_F(BackfillTest, MembersOfAPodGroupAreOneUnitAndThoseThatArePlacedCount) {
               testing::HasSubstr("default/g from 13:00 on"));
   EXPECT_THAT(On("n2", Pod("p", 1, 200)).reasons().at(0),
               testing::HasSubstr("default/g from 13:00 on"));
-  harness_->Place("default/m2", v1alpha1::WAITING, "n2");
+  harness_->Place("default/m2", v1beta1::PLACEMENT_STATE_WAITING, "n2");
   EXPECT_THAT(On("n1", Pod("p", 1, 200)).reasons().at(0),
               testing::HasSubstr("default/g from 13:00 on"));
   harness_->RemovePod("default/a");
   EXPECT_THAT(On("n1", Pod("p", 1, 200)).reasons().at(0),
               testing::HasSubstr("node is reserved for default/g ("));
-  harness_->Place("default/m0", v1alpha1::WAITING, "n1");
+  harness_->Place("default/m0", v1beta1::PLACEMENT_STATE_WAITING, "n1");
   EXPECT_THAT(On("n1", Pod("p", 8, 200)).reasons().at(0),
               testing::HasSubstr("node is reserved for default/g ("));
   EXPECT_FALSE(On("n1", Pod("p", 1, 200)).ok());
-  harness_->Place("default/m1", v1alpha1::WAITING, "n1");
+  harness_->Place("default/m1", v1beta1::PLACEMENT_STATE_WAITING, "n1");
   EXPECT_TRUE(On("n1", Pod("p", 1, 200)).ok());
 }
 
@@ -183,7 +183,7 @@ TEST_F(BackfillTest, PodsOfADeletedNodeReleaseNothingElsewhere) {
   harness_->AddPod(Running("a", "n1", 8, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(2)));
   harness_->AddPod(Pod("train", 8));
-  const v1alpha1::Pod p = Pod("p", 1, 200);
+  const v1beta1::Pod p = Pod("p", 1, 200);
   EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 13:00 on"));
   harness_->RemoveNode("n1");
   harness_->AddNode(NodeBuilder("n3").Allocatable({{"nvidia.com/gpu", "7"}}));
@@ -199,7 +199,7 @@ TEST_F(BackfillTest, ReleasedAmountsDependOnThePresentPods) {
   harness_->AddPod(Running("a", "n1", 4, absl::Hours(1)));
   harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
   harness_->AddPod(Pod("train", 8));
-  const v1alpha1::Pod p = Pod("p", 4, 200);
+  const v1beta1::Pod p = Pod("p", 4, 200);
   harness_->PreFilter(p);
   EXPECT_FALSE(harness_->Filter(p).at("n1").ok());
   harness_->RemovePod("default/a");

@@ -101,25 +101,25 @@ void Line::PodOffNode(const sdk::PodRecord& pod) {
   if (tried_.erase(pod.pod.uid()) == 0) absent_.insert(pod.pod.uid());
 }
 
-void Line::SetObject(const v1alpha1::ClusterObject& object) {
+void Line::SetObject(const v1beta1::ClusterObject& object) {
   if (groups_.SetObject(object).group != nullptr) NoteChange();
 }
 
-void Line::RemoveObject(const v1alpha1::ClusterObject& object) {
+void Line::RemoveObject(const v1beta1::ClusterObject& object) {
   groups_.RemoveObject(object);
   NoteChange();
 }
 
-RunTime Line::RunTimeOf(const v1alpha1::Pod& pod) const {
+RunTime Line::RunTimeOf(const v1beta1::Pod& pod) const {
   return ReadRunTime(pod, options_.default_run_time, &malformed_);
 }
 
-Turn Line::OwnTurnOf(const v1alpha1::Pod& pod, const sdk::GroupRef* ref) const {
+Turn Line::OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const {
   return {-int64_t{pod.priority()}, pod.creation_unix_seconds(), pod.namespace_(),
           ref != nullptr ? ref->key.name : pod.name(), pod.uid()};
 }
 
-Turn Line::TurnOf(const v1alpha1::Pod& pod) const {
+Turn Line::TurnOf(const v1beta1::Pod& pod) const {
   const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
   if (!ref) return OwnTurnOf(pod, nullptr);
   const auto members = group_turns_.find(ref->key);
@@ -127,7 +127,7 @@ Turn Line::TurnOf(const v1alpha1::Pod& pod) const {
   return *members->second.begin();
 }
 
-std::string Line::UnitIdOf(const v1alpha1::Pod& pod) const {
+std::string Line::UnitIdOf(const v1beta1::Pod& pod) const {
   const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
   if (!ref || !groups_.SpecFor(*ref).min) return pod.uid();
   return absl::StrCat(ref->key.Text(), "\n", ref->key.controller_uid);

@@ -53,15 +53,15 @@ class Line {
   void PodOffNode(const sdk::PodRecord& pod);
   void NodeChanged() { NoteChange(); }
   void NodeRemoved();
-  void SetObject(const v1alpha1::ClusterObject& object);
-  void RemoveObject(const v1alpha1::ClusterObject& object);
+  void SetObject(const v1beta1::ClusterObject& object);
+  void RemoveObject(const v1beta1::ClusterObject& object);
 
   // The id of the pod's unit, and the unit's turn: the turn of its earliest member.
-  std::string UnitIdOf(const v1alpha1::Pod& pod) const;
-  Turn TurnOf(const v1alpha1::Pod& pod) const;
-  RunTime RunTimeOf(const v1alpha1::Pod& pod) const;
+  std::string UnitIdOf(const v1beta1::Pod& pod) const;
+  Turn TurnOf(const v1beta1::Pod& pod) const;
+  RunTime RunTimeOf(const v1beta1::Pod& pod) const;
   // No pod waits ahead of the pod's unit.
-  bool IsNext(const v1alpha1::Pod& pod) const {
+  bool IsNext(const v1beta1::Pod& pod) const {
     return turns_.empty() || TurnOf(pod) <= *turns_.begin();
   }
 
@@ -85,7 +85,7 @@ class Line {
   void NoteChange();
   void Leave(const std::string& uid);
   void SetPlaced(const sdk::PodRecord& pod) { endings_.Set(pod, RunTimeOf(pod.pod)); }
-  Turn OwnTurnOf(const v1alpha1::Pod& pod, const sdk::GroupRef* ref) const;
+  Turn OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const;
   Unit UnitOf(const sdk::PodRecord& pod) const;
   std::shared_ptr<const Reservation> Reserve(absl::Time now, FittingSince* fitting) const;
   std::shared_ptr<const Reservation> ReserveFor(const Unit& unit, const Turn& turn, absl::Time now,

@@ -97,7 +97,7 @@ class Weeks {
 
  private:
   static std::string NodeName(size_t node) { return absl::StrCat("n", node); }
-  v1alpha1::Pod PodOf(const Job& job, int member) const {
+  v1beta1::Pod PodOf(const Job& job, int member) const {
     PodBuilder pod(job.PodName(member));
     pod.Requests({{"nvidia.com/gpu", absl::StrCat(job.gpus)}})
         .Label("job-name", absl::StrCat("job-", 1000 + job.number))
@@ -166,18 +166,18 @@ class Weeks {
         for (size_t back = 0; back < job->nodes.size(); ++back) {
           free_[static_cast<size_t>(job->nodes[back])] += job->gpus;
           harness_->Place(absl::StrCat("default/", job->PodName(static_cast<int>(back))),
-                          v1alpha1::UNPLACED, "");
+                          v1beta1::PLACEMENT_STATE_UNPLACED, "");
         }
         job->nodes.clear();
         return false;
       }
       job->nodes.push_back(*node);
       free_[static_cast<size_t>(*node)] -= job->gpus;
-      harness_->Place(absl::StrCat("default/", job->PodName(m)), v1alpha1::WAITING,
+      harness_->Place(absl::StrCat("default/", job->PodName(m)), v1beta1::PLACEMENT_STATE_WAITING,
                       NodeName(static_cast<size_t>(*node)));
     }
     for (int m = 0; m < job->members; ++m) {
-      v1alpha1::Pod pod = PodOf(*job, m);
+      v1beta1::Pod pod = PodOf(*job, m);
       pod.set_node_name(NodeName(static_cast<size_t>(job->nodes[static_cast<size_t>(m)])));
       pod.set_start_unix_seconds(kBegin + now);
       harness_->AddPod(pod);
@@ -186,7 +186,7 @@ class Weeks {
     return true;
   }
   // The first node with room that the plugin allows.
-  std::optional<int> FindNode(const v1alpha1::Pod& pod, int gpus) {
+  std::optional<int> FindNode(const v1beta1::Pod& pod, int gpus) {
     std::map<std::string, sdk::Verdict> verdicts;
     if (with_plugin_) {
       const sdk::Verdict verdict = harness_->PreFilter(pod).verdict;

@@ -12,7 +12,7 @@ namespace outboard::backfill {
 namespace {
 
 // By slot: whether the node's labels and taints admit the pod.
-std::vector<char> MayUse(const v1alpha1::Pod& pod, const sdk::ClusterView& cluster) {
+std::vector<char> MayUse(const v1beta1::Pod& pod, const sdk::ClusterView& cluster) {
   const sdk::NodeTable& table = cluster.nodes();
   const sdk::RequiredNodeAffinity affinity(pod);
   std::vector<char> may_use(table.occupied.size(), 0);
@@ -29,13 +29,13 @@ std::vector<char> MayUse(const v1alpha1::Pod& pod, const sdk::ClusterView& clust
 }
 
 // Everything except the size that decides which nodes admit a pod.
-std::string PlacesOf(const v1alpha1::Pod& pod) {
+std::string PlacesOf(const v1beta1::Pod& pod) {
   std::string places;
   const std::map<std::string, std::string> selector(pod.node_selector().begin(),
                                                     pod.node_selector().end());
   for (const auto& [key, value] : selector) absl::StrAppend(&places, key, "=", value, "\n");
   if (pod.has_affinity()) absl::StrAppend(&places, pod.affinity().SerializeAsString());
-  for (const v1alpha1::Toleration& toleration : pod.tolerations())
+  for (const v1beta1::Toleration& toleration : pod.tolerations())
     absl::StrAppend(&places, "\n", toleration.SerializeAsString());
   return places;
 }
@@ -113,7 +113,7 @@ int64_t Resource::AskedBy(const sdk::PodRecord& pod) const {
 std::optional<int32_t> Unit::OutranksBelow() const {
   std::optional<int32_t> lowest;
   for (const sdk::PodRecord* pod : pending) {
-    if (pod->pod.preemption_policy() == v1alpha1::NEVER) return std::nullopt;
+    if (pod->pod.preemption_policy() == v1beta1::PREEMPTION_POLICY_NEVER) return std::nullopt;
     lowest = std::min(lowest.value_or(pod->pod.priority()), pod->pod.priority());
   }
   return lowest;

@@ -17,7 +17,7 @@ std::optional<T> EarlierOf(const std::optional<T>& a, const std::optional<T>& b)
 
 // How long the kubelet lets the pod run. The API accepts values from 1 on; values above the largest
 // declarable run time have no effect.
-std::optional<absl::Duration> DeadlineOf(const v1alpha1::Pod& pod) {
+std::optional<absl::Duration> DeadlineOf(const v1beta1::Pod& pod) {
   const int64_t seconds = pod.active_deadline_seconds();
   if (seconds <= 0 || seconds > kMaxSeconds) return std::nullopt;
   return absl::Seconds(seconds);
@@ -34,7 +34,7 @@ std::optional<absl::Time> RunTime::EndAt(absl::Time now, absl::Duration overrun)
   return at;
 }
 
-RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> otherwise,
+RunTime ReadRunTime(const v1beta1::Pod& pod, std::optional<absl::Duration> otherwise,
                     sdk::MalformedValues* malformed) {
   RunTime its;
   const std::optional<absl::Duration> deadline = DeadlineOf(pod);

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/label_values.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::backfill {
 
@@ -38,7 +38,7 @@ struct RunTime {
 };
 // `otherwise`: run time of pods without a declared one and without activeDeadlineSeconds; absent:
 // unknown. Reports malformed values to `malformed`.
-RunTime ReadRunTime(const v1alpha1::Pod& pod, std::optional<absl::Duration> otherwise,
+RunTime ReadRunTime(const v1beta1::Pod& pod, std::optional<absl::Duration> otherwise,
                     sdk::MalformedValues* malformed);
 
 // `2h30m`, `45m`, `30s`: for people; whole minutes from one minute on.

@@ -54,7 +54,7 @@ void AppendName(const GroupKey& group, std::string* key) {
   AppendBigEndian(digest, 8, key);
 }
 
-absl::Time CreationOf(const v1alpha1::Pod& pod) {
+absl::Time CreationOf(const v1beta1::Pod& pod) {
   return absl::FromUnixSeconds(pod.creation_unix_seconds());
 }
 
@@ -82,7 +82,7 @@ class Coscheduling : public sdk::Plugin,
   sdk::Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun&,
                           sdk::PostFilterAnswer*) const override {
     if (const auto ref = sdk::GroupOf(attempt.pod().proto())) NoteFailure(ref->key);
-    return sdk::Verdict(v1alpha1::UNSCHEDULABLE, std::vector<std::string>{});
+    return sdk::Verdict(v1beta1::CODE_UNSCHEDULABLE, std::vector<std::string>{});
   }
 
   void OnReset() override {
@@ -112,10 +112,10 @@ class Coscheduling : public sdk::Plugin,
     if (had_place && !has_place && !is_bound && !leaves) NoteFailure(ref->key);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override { Leave(pod.pod.uid()); }
-  void OnObjectChanged(const v1alpha1::ClusterObject*,
-                       const v1alpha1::ClusterObject& object) override {
-    if (!object.has_custom_object()) return;
-    const std::optional<sdk::PodGroupObject> read = sdk::ReadPodGroup(object.custom_object());
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
+    if (!object.has_generic_object()) return;
+    const std::optional<sdk::PodGroupObject> read = sdk::ReadPodGroup(object.generic_object());
     if (!read) return;
     Group& group = groups_[read->key];
     group.has_object = true;
@@ -124,9 +124,9 @@ class Coscheduling : public sdk::Plugin,
     if (const auto& created = read->spec.created) group.created = created->value;
     if (group.time() != before && !group.members.empty()) changed_.insert(read->key);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
-    if (!object.has_custom_object()) return;
-    const v1alpha1::CustomObject& removed = object.custom_object();
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    if (!object.has_generic_object()) return;
+    const v1beta1::GenericObject& removed = object.generic_object();
     const auto dialect = sdk::DialectOfResource(removed.resource());
     if (!dialect) return;
     const GroupKey key{*dialect, removed.namespace_(), removed.name(), ""};
@@ -222,9 +222,9 @@ class Coscheduling : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "Coscheduling";
-  d.extension_points = {v1alpha1::QUEUE_SORT, v1alpha1::POST_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_QUEUE_SORT, v1beta1::EXTENSION_POINT_POST_FILTER};
   d.needed_fields = sdk::GroupAnnotationFields();
-  d.custom_resources = sdk::PodGroupResources();
+  d.declared_resources = sdk::PodGroupResources();
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<Coscheduling>(context.pushes);

@@ -19,7 +19,7 @@ void CheckpointWaiters::Clear() {
   written_.clear();
 }
 
-void CheckpointWaiters::Add(const v1alpha1::Pod& pod) {
+void CheckpointWaiters::Add(const v1beta1::Pod& pod) {
   const auto [it, is_new] = waiters_.try_emplace(pod.uid());
   if (!is_new) return;
   it->second.turn = {0, -int64_t{pod.priority()}, pod.creation_unix_seconds(), pod.uid()};

@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::cost_aware_preemptor {
 
@@ -28,7 +28,7 @@ class CheckpointWaiters {
   size_t size() const { return waiters_.size(); }
   void Clear();
   // The pod found no victims, and some candidates were kept only for lack of a recent checkpoint.
-  void Add(const v1alpha1::Pod& pod);
+  void Add(const v1beta1::Pod& pod);
   void Remove(const std::string& uid);
   // A running pod of this priority has written a checkpoint.
   void OnCheckpoint(int32_t priority);

@@ -154,7 +154,7 @@ class CostAwarePreemptor : public sdk::Plugin,
     if (Verdict may = sdk::MayPreempt(attempt, dry_run); !may.ok()) return may;
     if (const std::string why = gangs_.WhyNotAlone(attempt.pod().record()); !why.empty()) {
       answer->clear_nomination = true;
-      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE, why);
+      return sdk::SayPreemption(v1beta1::CODE_UNSCHEDULABLE, why);
     }
     if (attempt.score_state<AttemptMemory>() == nullptr)
       attempt.NewScoreState<AttemptMemory>().began = attempt.now();
@@ -166,17 +166,17 @@ class CostAwarePreemptor : public sdk::Plugin,
         OffersOf(attempt, dry_run, memory.began, &gangs, &summary, &spared);
     std::vector<std::string> errors;
     std::vector<PricedCandidate> found = TryOut(offers, dry_run, &summary, &errors);
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     if (found.empty() && spared.awaits_checkpoint) {
       waiters_.Add(pod);
     } else {
       waiters_.Remove(pod.uid());
     }
     if (found.empty() && !errors.empty())
-      return sdk::SayPreemption(v1alpha1::ERROR, sdk::JoinErrors(errors));
+      return sdk::SayPreemption(v1beta1::CODE_ERROR, sdk::JoinErrors(errors));
     if (found.empty()) {
       answer->clear_nomination = true;
-      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
+      return sdk::SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                                 absl::StrCat(summary.Text(attempt.cluster().node_order().size()),
                                              SparedText(spared.counts, spared.of_gangs, rules_)));
     }
@@ -197,12 +197,12 @@ class CostAwarePreemptor : public sdk::Plugin,
     waiters_.Clear();
     malformed_.Clear();
   }
-  void OnObjectChanged(const v1alpha1::ClusterObject*,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectChanged(object);
     gangs_.SetObject(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectRemoved(object);
     gangs_.RemoveObject(object);
   }
@@ -386,7 +386,7 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
     if (spared.awaits_checkpoint) waiters_.Add(attempt.pod().proto());
     preemption->clear_nomination = true;
     return sdk::SayPreemption(
-        v1alpha1::UNSCHEDULABLE,
+        v1beta1::CODE_UNSCHEDULABLE,
         absl::StrCat("the group does not fit even if all candidates are evicted.",
                      SparedText(spared.counts, spared.of_gangs, rules_)));
   }
@@ -564,13 +564,13 @@ Verdict CostAwarePreemptor::SelectVictims(const Offer& offer, sdk::DryRun& dry_r
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::POST_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_POST_FILTER};
   sdk::DeclarePreemptionGate(&d);
   d.args_schema = Rules::Schema();
   for (const std::string& key : Annotations()) d.needed_fields.push_back(sdk::AnnotationField(key));
   for (std::string& field : sdk::GroupAnnotationFields())
     d.needed_fields.push_back(std::move(field));
-  d.custom_resources = sdk::PodGroupResources();
+  d.declared_resources = sdk::PodGroupResources();
   d.metrics = {
       {kVictimsMetric,
        sdk::MetricType::kCounter,

@@ -133,7 +133,7 @@ class Fragile : public sdk::Plugin, public sdk::NodeFilterPlugin {
 TEST(CostAwarePreemptorTest, APluginThatFailsIsNamedUnlessAnotherNodeHelps) {
   sdk::PluginDescriptor fragile;
   fragile.name = "Fragile";
-  fragile.extension_points = {v1alpha1::FILTER};
+  fragile.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   fragile.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<Fragile>();
   };
@@ -141,15 +141,15 @@ TEST(CostAwarePreemptorTest, APluginThatFailsIsNamedUnlessAnotherNodeHelps) {
   harness->AddNode(NodeBuilder("n1"));
   harness->AddPod(Pod("a", "n1", "inference", "1"));
   harness->AddPod(Pod("b", "n1", "inference", "1"));
-  const v1alpha1::PostFilterResponse failed = harness->Attempt(Preemptor("1"));
-  EXPECT_EQ(failed.rejection().code(), v1alpha1::ERROR);
+  const v1beta1::PostFilterResponse failed = harness->Attempt(Preemptor("1"));
+  EXPECT_EQ(failed.rejection().code(), v1beta1::CODE_ERROR);
   EXPECT_THAT(failed.rejection().reasons(),
               ElementsAre("preemption: running \"Fragile\" filter plugin: lost count"));
   harness->AddNode(NodeBuilder("n2"));
   harness->AddPod(Pod("c", "n2", "inference", "1"));
   PodBuilder important = Pod("d", "n2", "inference", "1");
   harness->AddPod(important.Priority(10));
-  const v1alpha1::PostFilterResponse helped = harness->Attempt(Preemptor("1"));
+  const v1beta1::PostFilterResponse helped = harness->Attempt(Preemptor("1"));
   ASSERT_EQ(helped.candidates_size(), 1);
   EXPECT_THAT(helped.candidates(0).victim_uids(), ElementsAre("default/c"));
 }
@@ -167,7 +167,7 @@ TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
         harness->AddPod(serves);
       }
     }
-    const v1alpha1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
+    const v1beta1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
     EXPECT_GE(response.candidates_size(), 8);
     EXPECT_EQ(harness->cluster().node(response.candidates(0).slot()).name(),
               absl::StrCat("n", best));
@@ -191,7 +191,7 @@ TEST(CostAwarePreemptorTest, ANodeThatLooksDearerIsTriedOutWhereItMayBeTheBest) 
       serves(node, "7", "100");
     }
   }
-  const v1alpha1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
+  const v1beta1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
   EXPECT_THAT(response.candidates(0).victim_uids(), ElementsAre("default/n29-8"));
 }
 

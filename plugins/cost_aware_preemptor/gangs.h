@@ -35,8 +35,8 @@ class Gangs {
   void Clear();
   void SetPod(const sdk::PodRecord& pod);
   void RemovePod(const sdk::PodRecord& pod);
-  void SetObject(const v1alpha1::ClusterObject& object) { index_.SetObject(object); }
-  void RemoveObject(const v1alpha1::ClusterObject& object) { index_.RemoveObject(object); }
+  void SetObject(const v1beta1::ClusterObject& object) { index_.SetObject(object); }
+  void RemoveObject(const v1beta1::ClusterObject& object) { index_.RemoveObject(object); }
 
   // The gang of a running pod, as this preemptor sees it. nullopt: the pod leaves alone, because it
   // belongs to no gang or is already being deleted.

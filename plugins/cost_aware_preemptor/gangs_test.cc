@@ -54,8 +54,8 @@ class GangsTest : public ::testing::Test {
   static PodBuilder Preemptor(const std::string& gpus, const std::string& name = "p") {
     return PodBuilder(name).Priority(10).Requests({{"nvidia.com/gpu", gpus}});
   }
-  std::vector<std::string> VictimsFor(const v1alpha1::Pod& preemptor) {
-    const v1alpha1::PostFilterResponse response = harness_->Attempt(preemptor);
+  std::vector<std::string> VictimsFor(const v1beta1::Pod& preemptor) {
+    const v1beta1::PostFilterResponse response = harness_->Attempt(preemptor);
     companions_.clear();
     if (response.candidates().empty()) {
       rejection_ = response.rejection().reasons(0);
@@ -244,7 +244,7 @@ TEST_F(GangsTest, APodThatWaitsForAMembersCheckpointIsRetriedToo) {
 TEST(CheckpointWaitersTest, WaitersAreRetriedInTurnsNotAllAtOnce) {
   CheckpointWaiters waiters;
   const auto add = [&](const std::string& uid, int32_t priority) {
-    v1alpha1::Pod pod;
+    v1beta1::Pod pod;
     pod.set_uid(uid);
     pod.set_priority(priority);
     waiters.Add(pod);

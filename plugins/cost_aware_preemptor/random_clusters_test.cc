@@ -221,9 +221,9 @@ void WriteGang(const Gang& gang, int number, PodBuilder* pod) {
 }
 
 // nullopt: the dialect has no object, or it is missing.
-std::optional<v1alpha1::ClusterObject> GangObject(const Gang& gang, int number) {
-  v1alpha1::ClusterObject object;
-  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+std::optional<v1beta1::ClusterObject> GangObject(const Gang& gang, int number) {
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& custom = *object.mutable_generic_object();
   custom.set_namespace_("default");
   custom.set_name(absl::StrCat("gang-", number));
   custom.set_uid(custom.name());
@@ -243,13 +243,13 @@ std::optional<v1alpha1::ClusterObject> GangObject(const Gang& gang, int number) 
 }
 
 // The pod as written to the cluster.
-v1alpha1::Pod Written(const Cluster& cluster, const Truth& truth, uint64_t style) {
+v1beta1::Pod Written(const Cluster& cluster, const Truth& truth, uint64_t style) {
   PodBuilder pod(truth.name);
   pod.Priority(truth.priority);
   pod.Requests({{"cpu", absl::StrCat(truth.cpus)}});
   if (truth.gpus > 0)
     pod.Requests({{"cpu", absl::StrCat(truth.cpus)}, {"nvidia.com/gpu", absl::StrCat(truth.gpus)}});
-  v1alpha1::Container& container = *pod.proto().mutable_containers(0);
+  v1beta1::Container& container = *pod.proto().mutable_containers(0);
   container.set_image("example.com/app:1");
   const bool trains = truth.type == Type::kTraining;
   if (truth.type != Type::kOther) {
@@ -428,7 +428,7 @@ std::vector<Choice> Ask(const sdk::PluginDescriptor& plugin, const Cluster& clus
   }
   std::map<std::string, const Truth*> by_uid;
   for (const Truth& truth : cluster.pods) {
-    v1alpha1::Pod pod =
+    v1beta1::Pod pod =
         Written(cluster, truth, by_uid.size() * 7 + static_cast<uint64_t>(truth.age));
     pod.set_node_name(absl::StrCat("node-", truth.node));
     by_uid[pod.uid()] = &truth;
@@ -439,7 +439,7 @@ std::vector<Choice> Ask(const sdk::PluginDescriptor& plugin, const Cluster& clus
       harness.AddObject(*object);
   }
   for (const auto& [app, allowed] : cluster.allowed) {
-    v1alpha1::PodDisruptionBudget budget;
+    v1beta1::PodDisruptionBudget budget;
     budget.set_namespace_("default");
     budget.set_name(absl::StrCat("app-", app));
     (*budget.mutable_selector()->mutable_match_labels())["app"] = budget.name();
@@ -447,9 +447,9 @@ std::vector<Choice> Ask(const sdk::PluginDescriptor& plugin, const Cluster& clus
     harness.AddBudget(budget);
   }
   std::vector<Choice> choices;
-  const v1alpha1::PostFilterResponse response =
+  const v1beta1::PostFilterResponse response =
       harness.Attempt(Written(cluster, cluster.preemptor, 1));
-  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
     Choice choice;
     choice.node = static_cast<int>(candidate.slot());
     choice.budget_violations = static_cast<int>(candidate.budget_violations());

@@ -46,7 +46,7 @@ std::optional<absl::Time> CheckpointOf(const PodFacts& facts, absl::Time now) {
 
 // nullopt: not started. Ignores a start in the future, or before the pod's creation: that work
 // belonged to an earlier pod.
-std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& facts, absl::Time now) {
+std::optional<absl::Time> StartOf(const v1beta1::Pod& pod, const PodFacts& facts, absl::Time now) {
   if (facts.start && *facts.start <= now &&
       *facts.start >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
     return facts.start;
@@ -57,7 +57,7 @@ std::optional<absl::Time> StartOf(const v1alpha1::Pod& pod, const PodFacts& fact
 
 // The latest end: the declared one, or the kubelet's deadline. Ignores a deadline that no API
 // server accepts.
-std::optional<absl::Time> EndOf(const v1alpha1::Pod& pod, const PodFacts& facts) {
+std::optional<absl::Time> EndOf(const v1beta1::Pod& pod, const PodFacts& facts) {
   const int64_t deadline = pod.active_deadline_seconds();
   if (deadline <= 0 || deadline > kMaxSeconds || pod.start_unix_seconds() == 0)
     return facts.estimated_end;
@@ -66,7 +66,7 @@ std::optional<absl::Time> EndOf(const v1alpha1::Pod& pod, const PodFacts& facts)
   return std::min(facts.estimated_end.value_or(ended), ended);
 }
 
-Spared WhySpared(const v1alpha1::Pod& pod, const PodFacts& facts,
+Spared WhySpared(const v1beta1::Pod& pod, const PodFacts& facts,
                  std::optional<absl::Time> checkpoint, const Rules& rules, absl::Time now) {
   if (facts.type != WorkloadType::kTraining) return Spared::kNot;
   if (pod.priority() >= rules.protected_priority) return Spared::kImportant;
@@ -177,7 +177,7 @@ std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules
 
 PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
                    sdk::MalformedValues* malformed) {
-  const v1alpha1::Pod& pod = record.pod;
+  const v1beta1::Pod& pod = record.pod;
   PodFacts facts;
   facts.grouped = sdk::GroupOf(pod).has_value();
   facts.type = rules.types.TypeOf(pod);
@@ -223,7 +223,7 @@ PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
 
 Assessment Assess(const sdk::PodRecord& record, const PodFacts& facts, const Rules& rules,
                   absl::Time now) {
-  const v1alpha1::Pod& pod = record.pod;
+  const v1beta1::Pod& pod = record.pod;
   const std::optional<absl::Time> checkpoint = CheckpointOf(facts, now);
   Assessment assessment;
   assessment.spared = WhySpared(pod, facts, checkpoint, rules, now);
@@ -239,8 +239,8 @@ Assessment Assess(const sdk::PodRecord& record, const PodFacts& facts, const Rul
   return assessment;
 }
 
-std::string WhatFiltersSee(const v1alpha1::Pod& pod) {
-  v1alpha1::Pod seen = pod;
+std::string WhatFiltersSee(const v1beta1::Pod& pod) {
+  v1beta1::Pod seen = pod;
   seen.clear_uid();
   seen.clear_name();
   seen.clear_creation_unix_seconds();

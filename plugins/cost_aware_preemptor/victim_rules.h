@@ -101,7 +101,7 @@ Assessment Assess(const sdk::PodRecord& pod, const PodFacts& facts, const Rules&
 
 // Pods with an equal result are interchangeable for every filter plugin, except a plugin that reads
 // names. Pure.
-std::string WhatFiltersSee(const v1alpha1::Pod& pod);
+std::string WhatFiltersSee(const v1beta1::Pod& pod);
 
 }  // namespace outboard::cost_aware_preemptor
 

@@ -61,7 +61,7 @@ struct StartRequest {
 };
 
 // Reports malformed values to `malformed`, if given.
-StartRequest StartRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+StartRequest StartRequestOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) {
   StartRequest request;
   const std::string* wait = sdk::FindValue(pod.annotations(), kWaitAnnotation);
   if (wait == nullptr) return request;
@@ -166,7 +166,7 @@ class CostOptimized : public sdk::Plugin,
       cost_.resize(slot + 1, kUnknownCost);
       spot_.resize(slot + 1, 0);
     }
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     const NodePrice price = ReadNodePrice(node.labels(), args_.spot_labels,
                                           absl::StrCat("node ", node.name()), &malformed_);
     cost_[slot] = price.cost.value_or(kUnknownCost);
@@ -298,16 +298,16 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_ENQUEUE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_OTHER})};
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ACTION_UPDATE_OTHER})};
   for (const char* key : {kWaitAnnotation, kLatestStartAnnotation}) {
     d.needed_fields.push_back(sdk::AnnotationField(key));
   }
-  d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE,
+  d.interests = {sdk::InterestIn(v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
   d.signature.emplace();  // A pod's annotations decide when it may start, not where.
   d.maturity = sdk::Maturity::kAlpha;

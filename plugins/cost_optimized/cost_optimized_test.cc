@@ -40,7 +40,7 @@ std::unique_ptr<PluginHarness> Make(const std::string& args, const std::string& 
   return *std::move(harness);
 }
 
-v1alpha1::Pod Patient(const std::string& name, const std::string& latest_start = "") {
+v1beta1::Pod Patient(const std::string& name, const std::string& latest_start = "") {
   PodBuilder pod(name);
   pod.proto().set_scheduler_name("default-scheduler");
   pod.Annotation("outboard/run-after-cheap-hours", "true");
@@ -60,7 +60,7 @@ TEST(CostOptimized, Cases) {
 
 TEST(CostOptimized, LetsPodsGoWhenCheapHoursBegin) {
   auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
-  const v1alpha1::Pod pod = Patient("p");
+  const v1beta1::Pod pod = Patient("p");
   EXPECT_FALSE(harness->PreEnqueue(pod).ok());
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T21:59:59Z"), IsEmpty());
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:00Z"), ElementsAre("default/p"));
@@ -70,8 +70,8 @@ TEST(CostOptimized, LetsPodsGoWhenCheapHoursBegin) {
 
 TEST(CostOptimized, LetsPodsGoAtTheirLatestStart) {
   auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
-  const v1alpha1::Pod soon = Patient("soon", "2026-01-01T15:00:00+02:00");
-  const v1alpha1::Pod later = Patient("later");
+  const v1beta1::Pod soon = Patient("soon", "2026-01-01T15:00:00+02:00");
+  const v1beta1::Pod later = Patient("later");
   EXPECT_FALSE(harness->PreEnqueue(soon).ok());
   EXPECT_FALSE(harness->PreEnqueue(later).ok());
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T12:59:59Z"), IsEmpty());
@@ -83,12 +83,12 @@ TEST(CostOptimized, LetsPodsGoAtTheirLatestStart) {
 // A push may overtake the answer that holds the pod.
 TEST(CostOptimized, ReportsOpenPodsUntilTheShimAsks) {
   auto harness = Make(kNightArgs, "2026-01-01T21:59:59Z");
-  const v1alpha1::Pod pod = Patient("p");
+  const v1beta1::Pod pod = Patient("p");
   EXPECT_FALSE(harness->PreEnqueue(pod).ok());
   for (int i = 10; i < 40; ++i) {
     EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:" + std::to_string(i) + "Z"),
                 ElementsAre("default/p"));
-    v1alpha1::Pod changed = pod;
+    v1beta1::Pod changed = pod;
     (*changed.mutable_labels())["round"] = std::to_string(i);
     harness->AddPod(changed);
   }
@@ -116,10 +116,10 @@ TEST(CostOptimized, LetsGoWhatAHostBeforeHeld) {
 TEST(CostOptimized, IgnoresPlacedPodsAndPodsOfOtherProfiles) {
   auto harness = Make(kNightArgs, "2026-01-01T12:00:00Z");
   harness->AddNode(NodeBuilder("n").Allocatable({{"cpu", "4"}}));
-  const v1alpha1::Pod placed = Patient("placed");
+  const v1beta1::Pod placed = Patient("placed");
   EXPECT_FALSE(harness->PreEnqueue(placed).ok());
-  harness->Place("default/placed", v1alpha1::ASSUMED, "n");
-  v1alpha1::Pod other = Patient("other");
+  harness->Place("default/placed", v1beta1::PLACEMENT_STATE_ASSUMED, "n");
+  v1beta1::Pod other = Patient("other");
   other.set_scheduler_name("another");
   harness->AddPod(other);
   EXPECT_THAT(TickAt(harness.get(), "2026-01-01T22:00:00Z"), IsEmpty());
@@ -127,7 +127,7 @@ TEST(CostOptimized, IgnoresPlacedPodsAndPodsOfOtherProfiles) {
 
 TEST(CostOptimized, HoldsAgainWhatFoundNoRoomInTime) {
   auto harness = Make(kNightArgs, "2026-01-01T23:00:00Z");
-  const v1alpha1::Pod pod = Patient("p");
+  const v1beta1::Pod pod = Patient("p");
   EXPECT_TRUE(harness->PreEnqueue(pod).ok());
   harness->SetNow(At("2026-01-02T06:00:00Z"));
   EXPECT_EQ(harness->PreEnqueue(pod).reasons()[0],
@@ -138,7 +138,7 @@ TEST(CostOptimized, HoldsAgainWhatFoundNoRoomInTime) {
 // The reason follows the clock, also backwards.
 TEST(CostOptimized, NamesTheNextCheapHours) {
   auto harness = Make(kNightArgs, "2026-01-05T12:00:00Z");
-  const v1alpha1::Pod pod = Patient("p");
+  const v1beta1::Pod pod = Patient("p");
   EXPECT_EQ(harness->PreEnqueue(pod).reasons()[0],
             "waiting for cheap hours, which begin at 2026-01-05T22:00:00Z");
   harness->SetNow(At("2026-01-03T12:00:00Z"));
@@ -179,7 +179,7 @@ TEST(CostOptimized, NothingAbsurdWins) {
     ASSERT_TRUE(raw.ok());
     const bool has_cost = cost == "1e-1";
     EXPECT_EQ(raw->at("n"), 100 + (is_spot ? 200 : 0) + (has_cost ? 99 : 0)) << cost;
-    v1alpha1::Pod pod = Patient("q", pick());
+    v1beta1::Pod pod = Patient("q", pick());
     EXPECT_TRUE(harness->PreEnqueue(pod).ok());
     harness->RemovePod("default/q");
   }

@@ -12,7 +12,7 @@ class DefaultBinder : public sdk::Plugin {};
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "DefaultBinder";
-  d.extension_points = {v1alpha1::BIND};
+  d.extension_points = {v1beta1::EXTENSION_POINT_BIND};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<DefaultBinder>();

@@ -13,7 +13,7 @@ TEST(DefaultBinderTest, IsKnownUnderTheNameThatProfilesUse) {
   ASSERT_TRUE(registry.Add(Descriptor()).ok());
   const sdk::PluginDescriptor* descriptor = registry.Find("DefaultBinder");
   ASSERT_NE(descriptor, nullptr);
-  EXPECT_THAT(descriptor->extension_points, testing::ElementsAre(v1alpha1::BIND));
+  EXPECT_THAT(descriptor->extension_points, testing::ElementsAre(v1beta1::EXTENSION_POINT_BIND));
 }
 
 TEST(DefaultBinderTest, TakesNoArguments) {

@@ -47,10 +47,10 @@ class DefaultPreemption : public sdk::Plugin,
     std::vector<PreemptionCandidate> candidates =
         FindCandidates(attempt, nodes, dry_run, &summary, &errors);
     if (candidates.empty() && !errors.empty())
-      return sdk::SayPreemption(v1alpha1::ERROR, sdk::JoinErrors(errors));
+      return sdk::SayPreemption(v1beta1::CODE_ERROR, sdk::JoinErrors(errors));
     if (candidates.empty()) {
       answer->clear_nomination = true;
-      return sdk::SayPreemption(v1alpha1::UNSCHEDULABLE,
+      return sdk::SayPreemption(v1beta1::CODE_UNSCHEDULABLE,
                                 summary.Text(attempt.cluster().node_order().size()));
     }
     SortByPreference(&candidates);
@@ -85,7 +85,7 @@ class DefaultPreemption : public sdk::Plugin,
     if (!room) {
       preemption->clear_nomination = true;
       return sdk::SayPreemption(
-          v1alpha1::UNSCHEDULABLE,
+          v1beta1::CODE_UNSCHEDULABLE,
           "the group does not fit even if all pods of lower priority are evicted.");
     }
     if (Verdict split = sdk::SplitVictims(*room, units, preemption); !split.ok()) return split;
@@ -96,11 +96,11 @@ class DefaultPreemption : public sdk::Plugin,
   }
 
   void OnReset() override { budgets_.Clear(); }
-  void OnObjectChanged(const v1alpha1::ClusterObject*,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectChanged(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectRemoved(object);
   }
 
@@ -222,7 +222,7 @@ constexpr char kArgsSchema[] = R"json({
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "DefaultPreemption";
-  d.extension_points = {v1alpha1::POST_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_POST_FILTER};
   sdk::DeclarePreemptionGate(&d);
   d.args_schema = kArgsSchema;
   d.maturity = sdk::Maturity::kBeta;

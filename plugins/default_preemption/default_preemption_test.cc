@@ -12,6 +12,7 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/preemption_harness.h"
+#include "proto/short_names.h"
 
 namespace outboard::default_preemption {
 namespace {
@@ -48,10 +49,10 @@ class DefaultPreemptionTest : public ::testing::Test {
     pod.proto().set_start_unix_seconds(start);
     return pod;
   }
-  void Add(const v1alpha1::Pod& pod) { harness_->AddPod(pod); }
+  void Add(const v1beta1::Pod& pod) { harness_->AddPod(pod); }
   void AddBudget(const std::string& name, const std::string& app, int32_t allowed,
                  const std::vector<std::string>& disrupted = {}) {
-    v1alpha1::PodDisruptionBudget budget;
+    v1beta1::PodDisruptionBudget budget;
     budget.set_namespace_("default");
     budget.set_name(name);
     (*budget.mutable_selector()->mutable_match_labels())["app"] = app;
@@ -60,15 +61,15 @@ class DefaultPreemptionTest : public ::testing::Test {
     harness_->AddBudget(budget);
   }
   // Candidates as `n1: a b`, best first, violations of budgets as `n1 !1: a b`; or the rejection.
-  std::vector<std::string> Preempt(const v1alpha1::Pod& pod) {
-    const v1alpha1::PostFilterResponse response = harness_->Attempt(pod);
+  std::vector<std::string> Preempt(const v1beta1::Pod& pod) {
+    const v1beta1::PostFilterResponse response = harness_->Attempt(pod);
     if (response.has_rejection()) {
-      return {absl::StrCat(v1alpha1::Code_Name(response.rejection().code()), " ",
+      return {absl::StrCat(ShortName(response.rejection().code()), " ",
                            absl::StrJoin(response.rejection().reasons(), "; "),
                            response.clear_nomination() ? " (clear)" : "")};
     }
     std::vector<std::string> texts;
-    for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+    for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
       EXPECT_EQ(candidate.plugin(), "DefaultPreemption");
       const std::string violations = candidate.budget_violations() == 0
                                          ? ""
@@ -128,7 +129,7 @@ TEST_F(DefaultPreemptionTest, APodThatMayNotPreemptGetsTheReason) {
   AddNode("n1");
   Add(Running("low", "n1", 1, "4"));
   PodBuilder pod = Preemptor();
-  pod.proto().set_preemption_policy(v1alpha1::NEVER);
+  pod.proto().set_preemption_policy(v1beta1::PREEMPTION_POLICY_NEVER);
   EXPECT_THAT(Preempt(pod),
               ElementsAre("UNSCHEDULABLE preemption: not eligible due to preemptionPolicy=Never."));
 }

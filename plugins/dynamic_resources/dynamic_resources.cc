@@ -44,7 +44,7 @@ struct Wanted {
 };
 
 // The pod's extended resources, by name, if a class provides at least one of them.
-std::vector<Wanted> WantedBy(const v1alpha1::Pod& pod, const sdk::DeviceClasses& classes) {
+std::vector<Wanted> WantedBy(const v1beta1::Pod& pod, const sdk::DeviceClasses& classes) {
   std::vector<Wanted> wanted;
   if (classes.empty()) return wanted;
   bool any = false;
@@ -91,7 +91,7 @@ class DynamicResources : public sdk::Plugin,
 
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     auto& state = attempt.NewFilterState<State>();
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     if (!pod.claims().empty()) {
       return Refuse(absl::StrCat("resource claim \"", pod.claims(0).name(), "\""));
     }
@@ -116,7 +116,7 @@ class DynamicResources : public sdk::Plugin,
         sink.Fail(i, kNotFound);
         return;
       }
-      const auto& allocatable = attempt.cluster().node(slot).proto().allocatable().extended();
+      const auto& allocatable = attempt.cluster().node(slot).proto().allocatable().scalar();
       for (const State::Resource& resource : state->resources) {
         const auto it = allocatable.find(resource.name);
         if (it != allocatable.end() && (it->second > 0 || !resource.refusal)) continue;
@@ -130,8 +130,9 @@ class DynamicResources : public sdk::Plugin,
                      sdk::PostFilterAnswer*) const override {
     const auto* state = attempt.filter_state<State>();
     if (state == nullptr) return Verdict::Error(kNotFound);
-    return Verdict(v1alpha1::UNSCHEDULABLE, state->resources.empty() ? "no new claims to deallocate"
-                                                                     : "still not schedulable");
+    return Verdict(v1beta1::CODE_UNSCHEDULABLE, state->resources.empty()
+                                                    ? "no new claims to deallocate"
+                                                    : "still not schedulable");
   }
 
   // Only claims' allocations have a score, and there are none.
@@ -158,11 +159,11 @@ class DynamicResources : public sdk::Plugin,
   }
 
   void OnReset() override { device_classes_.Clear(); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     device_classes_.Change(old, object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     device_classes_.Remove(object);
   }
 
@@ -193,20 +194,21 @@ void CheckArgs(const sdk::ArgsObject& args) {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "DynamicResources";
-  d.extension_points = {v1alpha1::PRE_ENQUEUE, v1alpha1::PRE_FILTER, v1alpha1::FILTER,
-                        v1alpha1::POST_FILTER, v1alpha1::SCORE,      v1alpha1::RESERVE,
-                        v1alpha1::PRE_BIND};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_PRE_FILTER,
+                        v1beta1::EXTENSION_POINT_FILTER,      v1beta1::EXTENSION_POINT_POST_FILTER,
+                        v1beta1::EXTENSION_POINT_SCORE,       v1beta1::EXTENSION_POINT_RESERVE,
+                        v1beta1::EXTENSION_POINT_PRE_BIND};
   d.args_schema = kArgsSchema;
   // As kube-scheduler's, except for ResourceClaims and ResourceSlices, which the cluster cache does
   // not have, and for generated claims in a pod's status, which the contract does not carry.
-  using Event = v1alpha1::ClusterEvent;
-  d.wake_up_events = {
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL, Event::UPDATE_NODE_ALLOCATABLE}),
-      sdk::WakeOn("Pod", {Event::UPDATE_OTHER}),
-      sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+  using Event = v1beta1::ClusterEvent;
+  d.wake_up_events = {sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL,
+                                           Event::ACTION_UPDATE_NODE_ALLOCATABLE}),
+                      sdk::WakeOn("Pod", {Event::ACTION_UPDATE_OTHER}),
+                      sdk::WakeOn("DeviceClass", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   // Pods without claims need no call there, and pods with claims do not get that far.
-  d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE, {}),
-                 sdk::InterestIn(v1alpha1::RESERVE, {})};
+  d.interests = {sdk::InterestIn(v1beta1::EXTENSION_POINT_PRE_ENQUEUE, {}),
+                 sdk::InterestIn(v1beta1::EXTENSION_POINT_RESERVE, {})};
   d.signature = {{"spec.containers", "spec.resourceClaims"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -11,6 +11,7 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
+#include "proto/short_names.h"
 
 namespace outboard::dynamic_resources {
 namespace {
@@ -24,19 +25,19 @@ TEST(DynamicResourcesCases, AllOfThem) {
   sdk::testing::RunCases(Descriptor(), "plugins/dynamic_resources/testdata");
 }
 
-v1alpha1::ClusterObject ClassOf(const std::string& name, const std::string& resource) {
-  v1alpha1::ClusterObject object;
+v1beta1::ClusterObject ClassOf(const std::string& name, const std::string& resource) {
+  v1beta1::ClusterObject object;
   object.mutable_device_class()->set_name(name);
   object.mutable_device_class()->set_extended_resource_name(resource);
   return object;
 }
 
-v1alpha1::Node NodeWith(const std::string& name, const std::string& resource, int64_t amount) {
-  v1alpha1::Node node;
+v1beta1::Node NodeWith(const std::string& name, const std::string& resource, int64_t amount) {
+  v1beta1::Node node;
   node.set_uid(name);
   node.set_name(name);
   node.mutable_allocatable()->set_pods(110);
-  if (amount >= 0) (*node.mutable_allocatable()->mutable_extended())[resource] = amount;
+  if (amount >= 0) (*node.mutable_allocatable()->mutable_scalar())[resource] = amount;
   return node;
 }
 
@@ -47,7 +48,7 @@ class DynamicResourcesTest : public ::testing::Test {
     harness_->AddNode(NodeWith("none-left", "example.com/gpu", 0));
     harness_->AddNode(NodeWith("without", "", -1));
   }
-  v1alpha1::Pod NewPod(const std::vector<std::pair<std::string, std::string>>& requests = {}) {
+  v1beta1::Pod NewPod(const std::vector<std::pair<std::string, std::string>>& requests = {}) {
     // The harness does not replace a pod that it knows.
     PodBuilder pod("p" + std::to_string(++pods_));
     for (const auto& request : requests) pod.Requests({request});
@@ -55,13 +56,13 @@ class DynamicResourcesTest : public ::testing::Test {
   }
   // Returns the rejected nodes, sorted; stores the reasons in reasons_.
   std::string Refused(const std::string& resource, const std::string& amount = "1") {
-    const v1alpha1::Pod pod = NewPod({{resource, amount}});
+    const v1beta1::Pod pod = NewPod({{resource, amount}});
     if (harness_->PreFilter(pod).verdict.skip()) return "skip";
     std::string refused;
     reasons_.clear();
     for (const auto& [node, verdict] : harness_->Filter(pod)) {
       if (verdict.ok()) continue;
-      EXPECT_EQ(verdict.code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      EXPECT_EQ(verdict.code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       refused += node + ";";
       reasons_[node] = verdict.reasons().at(0);
     }
@@ -74,20 +75,20 @@ class DynamicResourcesTest : public ::testing::Test {
 };
 
 std::string Text(const sdk::Verdict& verdict) {
-  return v1alpha1::Code_Name(verdict.code()) + ": " +
+  return ShortName(verdict.code()) + ": " +
          (verdict.reasons().empty() ? "" : verdict.reasons().at(0));
 }
 
 TEST_F(DynamicResourcesTest, PostFilterReportsWhetherPreFilterRan) {
-  const v1alpha1::Pod pod = NewPod();
+  const v1beta1::Pod pod = NewPod();
   EXPECT_EQ(Text(harness_->PostFilter(pod)), "ERROR: not found");
   EXPECT_TRUE(harness_->PreFilter(pod).verdict.skip());
   EXPECT_EQ(Text(harness_->PostFilter(pod)), "UNSCHEDULABLE: no new claims to deallocate");
 }
 
 TEST_F(DynamicResourcesTest, PostFilterAfterARefusal) {
-  const v1alpha1::Pod with_claim = [&] {
-    v1alpha1::Pod pod = NewPod();
+  const v1beta1::Pod with_claim = [&] {
+    v1beta1::Pod pod = NewPod();
     pod.add_claims()->set_name("gpu");
     return pod;
   }();
@@ -95,13 +96,13 @@ TEST_F(DynamicResourcesTest, PostFilterAfterARefusal) {
   EXPECT_EQ(Text(harness_->PostFilter(with_claim)), "UNSCHEDULABLE: no new claims to deallocate");
 
   harness_->AddObject(ClassOf("gpu-class", "example.com/nic"));
-  const v1alpha1::Pod with_resource = NewPod({{"example.com/nic", "1"}});
+  const v1beta1::Pod with_resource = NewPod({{"example.com/nic", "1"}});
   EXPECT_EQ(harness_->Filter(with_resource).size(), 3);
   EXPECT_EQ(Text(harness_->PostFilter(with_resource)), "UNSCHEDULABLE: still not schedulable");
 }
 
 TEST_F(DynamicResourcesTest, EveryNodeScoresNothing) {
-  const v1alpha1::Pod pod = NewPod();
+  const v1beta1::Pod pod = NewPod();
   EXPECT_FALSE(harness_->PreFilter(pod).verdict.rejected());
   const auto scores = harness_->Score(pod);
   ASSERT_TRUE(scores.ok()) << scores.status();
@@ -110,12 +111,13 @@ TEST_F(DynamicResourcesTest, EveryNodeScoresNothing) {
 
 TEST_F(DynamicResourcesTest, NothingIsAskedOfTheHostWhereThereIsNothingToDo) {
   std::vector<int> never;
-  for (const v1alpha1::Interest& interest : Descriptor().interests) {
+  for (const v1beta1::Interest& interest : Descriptor().interests) {
     EXPECT_TRUE(interest.any_field_set().empty());
     never.push_back(interest.extension_point());
   }
-  EXPECT_THAT(never, ElementsAre(v1alpha1::PRE_ENQUEUE, v1alpha1::RESERVE));
-  const v1alpha1::Pod pod = NewPod();
+  EXPECT_THAT(never,
+              ElementsAre(v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_RESERVE));
+  const v1beta1::Pod pod = NewPod();
   EXPECT_TRUE(harness_->PreEnqueue(pod).ok());
   EXPECT_TRUE(harness_->Reserve(pod, "plugin").ok());
   EXPECT_TRUE(harness_->Unreserve(pod, "plugin").empty());
@@ -140,7 +142,7 @@ TEST_F(DynamicResourcesTest, NodesWithoutADevicePluginAreRefused) {
 TEST_F(DynamicResourcesTest, OtherExtendedResourcesMustBeKnownToTheNode) {
   harness_->AddObject(ClassOf("gpu-class", "example.com/nic"));
   harness_->AddNode(NodeWith("nic", "example.com/nic", 1));
-  v1alpha1::Pod pod =
+  v1beta1::Pod pod =
       PodBuilder("two").Requests({{"example.com/gpu", "1"}, {"example.com/nic", "1"}}).proto();
   const auto verdicts = harness_->Filter(pod);
   EXPECT_EQ(verdicts.at("nic").reasons().at(0), "cannot fit resource");
@@ -161,25 +163,25 @@ TEST_F(DynamicResourcesTest, ClassesThatChangeAndGo) {
 }
 
 TEST_F(DynamicResourcesTest, OnlyItsOwnUpdateHelpsAPod) {
-  const v1alpha1::Pod pod = NewPod();
-  const v1alpha1::Pod other = NewPod();
+  const v1beta1::Pod pod = NewPod();
+  const v1beta1::Pod other = NewPod();
   sdk::ObjectChange change;
   change.resource = "UnscheduledPod";
-  change.action = v1alpha1::ClusterEvent::UPDATE_OTHER;
+  change.action = v1beta1::ClusterEvent::ACTION_UPDATE_OTHER;
   change.old_pod = change.new_pod = &pod;
   EXPECT_EQ(harness_->Hint(pod, change), "queue");
   change.old_pod = change.new_pod = &other;
   EXPECT_EQ(harness_->Hint(pod, change), "skip");
-  change.action = v1alpha1::ClusterEvent::ADD;
+  change.action = v1beta1::ClusterEvent::ACTION_ADD;
   EXPECT_EQ(harness_->Hint(pod, change), "not registered");
 
-  const v1alpha1::ClusterObject device_class = ClassOf("a", "");
+  const v1beta1::ClusterObject device_class = ClassOf("a", "");
   change = sdk::ObjectChange();
   change.resource = "DeviceClass";
-  change.action = v1alpha1::ClusterEvent::ADD;
+  change.action = v1beta1::ClusterEvent::ACTION_ADD;
   change.new_object = &device_class;
   EXPECT_EQ(harness_->Hint(pod, change), "queue");
-  change.action = v1alpha1::ClusterEvent::DELETE;
+  change.action = v1beta1::ClusterEvent::ACTION_DELETE;
   EXPECT_EQ(harness_->Hint(pod, change), "not registered");
 }
 

@@ -193,7 +193,7 @@ class GpuAware : public sdk::Plugin,
     } else if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) {
       helps = true;
     } else {
-      const v1alpha1::Pod& before = *change.old_pod;
+      const v1beta1::Pod& before = *change.old_pod;
       const bool had_place = !before.node_name().empty() || !before.nominated_node_name().empty();
       helps = had_place && std::any_of(demand.begin(), demand.end(), [&](const auto& gpus) {
                 const int64_t left =
@@ -219,7 +219,7 @@ class GpuAware : public sdk::Plugin,
       lacks_memory_.resize(slot + 1, 0);
       has_gpus_.resize(slot + 1, 0);
     }
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
     const sdk::GpuFacts read = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
     NodeFacts facts;
@@ -247,18 +247,18 @@ class GpuAware : public sdk::Plugin,
     const uint8_t now = lacks ? 1 : 0;
     nodes_lacking_memory_ += now - std::exchange(lacks_memory_[slot], now);
   }
-  static int64_t GpusOf(const v1alpha1::Node& node, const std::string& name) {
-    const auto& extended = node.allocatable().extended();
+  static int64_t GpusOf(const v1beta1::Node& node, const std::string& name) {
+    const auto& extended = node.allocatable().scalar();
     const auto it = extended.find(name);
     return it == extended.end() ? 0 : it->second;
   }
-  static int64_t AmountOf(const v1alpha1::Pod& pod, const std::string& name) {
+  static int64_t AmountOf(const v1beta1::Pod& pod, const std::string& name) {
     sdk::PodRequestsOptions options;
     options.use_status = true;
     return sdk::ComputePodRequests(pod, options).Get(name);
   }
   bool CouldTake(const std::vector<std::pair<std::string, int64_t>>& demand,
-                 const v1alpha1::Node& node) const {
+                 const v1beta1::Node& node) const {
     for (const auto& [name, need] : demand) {
       if (GpusOf(node, name) < need) return false;
     }
@@ -345,14 +345,16 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL})};
+      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
+                           Event::ACTION_UPDATE_NODE_LABEL})};
   d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers"});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

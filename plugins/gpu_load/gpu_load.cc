@@ -359,14 +359,15 @@ class GpuLoad : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   using Type = sdk::MetricType;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
   // The plugin itself reports the end of a veto.
-  d.wake_up_events = {sdk::WakeOn("Node", {Event::ADD})};
+  d.wake_up_events = {sdk::WakeOn("Node", {Event::ACTION_ADD})};
   d.metrics = {
       {kReadsMetric,
        Type::kCounter,

@@ -146,7 +146,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   Tick(1);
   EXPECT_THAT(Scores("a"), UnorderedElementsAre(Pair("n1", 90), Pair("n2", 70)));
   harness_->AddPod(Pod("a", "2"));
-  harness_->Place("default/a", v1alpha1::ASSUMED, "n1");
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_ASSUMED, "n1");
   EXPECT_THAT(Scores("b"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
   // Binding is an update, not a new pod.
   Tick(20);
@@ -159,7 +159,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   Tick(62);
   EXPECT_THAT(Scores("d"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
   // The kubelet started it later than it was bound.
-  v1alpha1::Pod started = Pod("a", "2").OnNode("n1");
+  v1beta1::Pod started = Pod("a", "2").OnNode("n1");
   started.set_start_unix_seconds(absl::ToUnixSeconds(At(30)));
   harness_->AddPod(started);
   EXPECT_THAT(Scores("e"), UnorderedElementsAre(Pair("n1", 40), Pair("n2", 70)));
@@ -168,7 +168,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
   EXPECT_THAT(Scores("f"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
   // Use is capped at the whole, and deleted pods do not count.
   harness_->AddPod(Pod("big", "8"));
-  harness_->Place("default/big", v1alpha1::ASSUMED, "n2");
+  harness_->Place("default/big", v1beta1::PLACEMENT_STATE_ASSUMED, "n2");
   EXPECT_THAT(Scores("g"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 0)));
   harness_->RemovePod("default/big");
   EXPECT_THAT(Scores("h"), UnorderedElementsAre(Pair("n1", 65), Pair("n2", 70)));
@@ -178,7 +178,7 @@ TEST_F(GpuLoadTest, PodsThatDoNotShowYetAreEstimated) {
 TEST_F(GpuLoadTest, ExistingPodsHaveTheirStartTimeFromTheKubelet) {
   Start();
   const auto pod = [&](const char* name, int created, int started) {
-    v1alpha1::Pod made = Pod(name, "2").OnNode("n1");
+    v1beta1::Pod made = Pod(name, "2").OnNode("n1");
     made.set_creation_unix_seconds(absl::ToUnixSeconds(At(created)));
     if (started != 0) made.set_start_unix_seconds(absl::ToUnixSeconds(At(started)));
     return made;
@@ -213,7 +213,7 @@ TEST_F(GpuLoadTest, VetoesEndAndWakeThoseThatTheyRejected) {
   verdict("gone", "n1");
   verdict("placed", "n1");
   harness_->RemovePod("default/gone");
-  harness_->Place("default/placed", v1alpha1::ASSUMED, "n2");
+  harness_->Place("default/placed", v1beta1::PLACEMENT_STATE_ASSUMED, "n2");
   Publish(Snapshot(60, {}));
   Tick(60);
   EXPECT_THAT(harness_->TakeActivated(), UnorderedElementsAre("default/a", "default/b"));

@@ -101,7 +101,7 @@ class GpuModelMatch : public sdk::Plugin,
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     if (PreScore(attempt, nodes).skip()) {  // The profile enables only score, not preScore.
       for (int64_t& score : raw) score = 0;
       return sdk::Verdict::Success();
@@ -143,7 +143,7 @@ class GpuModelMatch : public sdk::Plugin,
       nodes_.resize(slot + 1);
       numa_.resize(slot + 1, kUnknownNuma);
     }
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
     NodeModel known;
     int16_t numa_of_node = kUnknownNuma;
@@ -177,11 +177,11 @@ class GpuModelMatch : public sdk::Plugin,
   }
 
  private:
-  static std::string NameOf(const v1alpha1::Pod& pod) {
+  static std::string NameOf(const v1beta1::Pod& pod) {
     return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
   }
   // The model's name as in GpuModel; empty: any model.
-  std::string WantedModel(const v1alpha1::Pod& pod) const {
+  std::string WantedModel(const v1beta1::Pod& pod) const {
     const std::string* text = sdk::FindValue(pod.labels(), kModelLabel);
     if (text == nullptr) return "";
     std::string model = ParseGpuModel(*text).name;
@@ -189,7 +189,7 @@ class GpuModelMatch : public sdk::Plugin,
     return model;
   }
   // The NUMA node that the pod requests; 0 by default.
-  int64_t WantedNuma(const v1alpha1::Pod& pod) const {
+  int64_t WantedNuma(const v1beta1::Pod& pod) const {
     const std::string* text = sdk::FindValue(pod.annotations(), kNumaAnnotation);
     if (text == nullptr) return 0;
     if (auto numa = sdk::ParseCount(*text, kMaxNuma)) return *numa;
@@ -206,7 +206,7 @@ class GpuModelMatch : public sdk::Plugin,
               << ": " << scores[i] << " of " << kOutOf;
     }
   }
-  bool Has(const v1alpha1::Node& node, const std::string& wanted) const {
+  bool Has(const v1beta1::Node& node, const std::string& wanted) const {
     const std::string* product = sdk::FindValue(node.labels(), kProductLabel);
     if (product == nullptr) return false;
     const GpuModel model = ParseGpuModel(*product);
@@ -233,13 +233,14 @@ class GpuModelMatch : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL}),
-                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL})};
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ACTION_UPDATE_POD_LABEL}),
+                      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL})};
   d.needed_fields = {sdk::AnnotationField(kNumaAnnotation)};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kModelLabel, "']")});

@@ -64,7 +64,7 @@ GpuDemandReader GpuDemandReader::Read(const sdk::ArgsObject& root) {
   return reader;
 }
 
-PodGpus GpuDemandReader::Demand(const v1alpha1::Pod& pod, const sdk::Resources& requests,
+PodGpus GpuDemandReader::Demand(const v1beta1::Pod& pod, const sdk::Resources& requests,
                                 sdk::MalformedValues* malformed) const {
   PodGpus wanted;
   if (requests.extended.empty() && pod.annotations().empty()) return wanted;
@@ -124,7 +124,7 @@ PodGpus GpuDemandReader::Demand(const v1alpha1::Pod& pod, const sdk::Resources& 
   return wanted;
 }
 
-std::vector<std::string> GpuDemandReader::Devices(const v1alpha1::Pod& pod,
+std::vector<std::string> GpuDemandReader::Devices(const v1beta1::Pod& pod,
                                                   sdk::MalformedValues* malformed) const {
   if (!pod.annotations().empty()) {
     if (const std::string* text = sdk::FindValue(pod.annotations(), kAllocatedAnnotation)) {

@@ -28,10 +28,10 @@ class GpuDemandReader {
 
   const sdk::GpuResources& gpus() const { return gpus_; }
   // `requests` are the pod's. A malformed value counts as absent.
-  PodGpus Demand(const v1alpha1::Pod& pod, const sdk::Resources& requests,
+  PodGpus Demand(const v1beta1::Pod& pod, const sdk::Resources& requests,
                  sdk::MalformedValues* malformed) const;
   // The GPUs that a pod is known to use; empty: unknown.
-  std::vector<std::string> Devices(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const;
+  std::vector<std::string> Devices(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) const;
 
  private:
   sdk::GpuResources gpus_;

@@ -11,7 +11,7 @@ namespace {
 
 using sdk::testing::PodBuilder;
 
-PodGpus DemandOf(const v1alpha1::Pod& pod, int64_t* warned = nullptr) {
+PodGpus DemandOf(const v1beta1::Pod& pod, int64_t* warned = nullptr) {
   sdk::ArgsReader args("{}");
   const GpuDemandReader reader = GpuDemandReader::Read(args.root());
   sdk::MalformedValues malformed("test");

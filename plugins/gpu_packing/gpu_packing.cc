@@ -212,7 +212,7 @@ class GpuPacking : public sdk::Plugin,
     if (change.new_node != nullptr) {
       int64_t gpus = 0;
       for (const std::string& name : reader_.gpus().names()) {
-        const auto& extended = change.new_node->allocatable().extended();
+        const auto& extended = change.new_node->allocatable().scalar();
         const auto it = extended.find(name);
         if (it != extended.end()) gpus += it->second;
       }
@@ -439,16 +439,17 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN, Event::UPDATE_POD_LABEL,
-                          Event::UPDATE_OTHER}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL})};
+      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN,
+                          Event::ACTION_UPDATE_POD_LABEL, Event::ACTION_UPDATE_OTHER}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
+                           Event::ACTION_UPDATE_NODE_LABEL})};
   for (const char* key :
        {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, kAllocatedAnnotation}) {
     d.needed_fields.push_back(sdk::AnnotationField(key));

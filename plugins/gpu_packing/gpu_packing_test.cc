@@ -54,7 +54,7 @@ TEST(GPUPackingTest, ReportsFragmentation) {
   EXPECT_NEAR(value("fragmented_gpus").value_or(-1), 2.0 / 3, 1e-9);
 }
 
-v1alpha1::Pod RandomPod(int number, std::mt19937* random) {
+v1beta1::Pod RandomPod(int number, std::mt19937* random) {
   PodBuilder pod(absl::StrCat("p", number));
   const std::string cpu = absl::StrCat(1 + (*random)() % 8);
   switch ((*random)() % 4) {
@@ -75,7 +75,7 @@ v1alpha1::Pod RandomPod(int number, std::mt19937* random) {
   return pod;
 }
 
-v1alpha1::Node MakeNode(int number) {
+v1beta1::Node MakeNode(int number) {
   return NodeBuilder(absl::StrCat("n", number))
       .Allocatable({{"cpu", "32"}, {"memory", "64Gi"}, {"pods", "110"}, {"nvidia.com/gpu", "4"}})
       .Label("nvidia.com/gpu.memory", "16384");
@@ -93,14 +93,14 @@ TEST(GPUPackingTest, UsageFollowsTheCluster) {
     auto old = PluginHarness::Create(Descriptor(), args);
     ASSERT_TRUE(old.ok()) << old.status();
     for (int i = 0; i < kNodes; ++i) (*old)->AddNode(MakeNode(i));
-    std::map<std::string, v1alpha1::Pod> placed;
+    std::map<std::string, v1beta1::Pod> placed;
     for (int round = 0; round < 150; ++round) {
       if (!placed.empty() && random() % 3 == 0) {
         const auto gone = std::next(placed.begin(), static_cast<int>(random() % placed.size()));
         (*old)->RemovePod(gone->second.uid());
         placed.erase(gone);
       } else {
-        v1alpha1::Pod pod = RandomPod(round, &random);
+        v1beta1::Pod pod = RandomPod(round, &random);
         pod.set_node_name(absl::StrCat("n", random() % kNodes));
         (*old)->AddPod(pod);
         placed[pod.uid()] = pod;
@@ -110,7 +110,7 @@ TEST(GPUPackingTest, UsageFollowsTheCluster) {
       ASSERT_TRUE(fresh.ok());
       for (int i = 0; i < kNodes; ++i) (*fresh)->AddNode(MakeNode(i));
       for (const auto& [uid, pod] : placed) (*fresh)->AddPod(pod);
-      const v1alpha1::Pod asking = RandomPod(1000 + round, &random);
+      const v1beta1::Pod asking = RandomPod(1000 + round, &random);
       (*old)->AddPod(asking);
       (*fresh)->AddPod(asking);
       (*old)->Tick();
@@ -143,10 +143,10 @@ TEST(GPUPackingTest, AbsurdLabels) {
   }
   (*harness)->AddNode(NodeBuilder("huge").Allocatable(
       {{"cpu", "8"}, {"pods", "9"}, {"nvidia.com/gpu", "9000000000000000000"}}));
-  const v1alpha1::Pod two = PodBuilder("two").Requests({{"nvidia.com/gpu", "2"}});
+  const v1beta1::Pod two = PodBuilder("two").Requests({{"nvidia.com/gpu", "2"}});
   for (const auto& [node, verdict] : (*harness)->Filter(two))
     EXPECT_TRUE(verdict.ok()) << node << ": " << verdict.reasons()[0];
-  const v1alpha1::Pod three = PodBuilder("three").Requests({{"nvidia.com/gpu", "3"}});
+  const v1beta1::Pod three = PodBuilder("three").Requests({{"nvidia.com/gpu", "3"}});
   int rejected = 0;
   for (const auto& [node, verdict] : (*harness)->Filter(three)) rejected += verdict.ok() ? 0 : 1;
   // All nodes except `huge`, which has too many GPUs for a layout.
@@ -162,7 +162,7 @@ TEST(GPUPackingTest, SeesWhatWouldBeWithoutAPod) {
   (*harness)->AddNode(NodeBuilder("n").Allocatable({{"pods", "9"}, {"nvidia.com/gpu", "1"}}));
   for (const auto& [name, share] : {std::pair("small", "0.3"), std::pair("large", "0.6")})
     (*harness)->AddPod(PodBuilder(name).Annotation("gpu-fraction", share).OnNode("n"));
-  const v1alpha1::PostFilterResponse answer =
+  const v1beta1::PostFilterResponse answer =
       (*harness)->Attempt(PodBuilder("p").Annotation("gpu-fraction", "0.5"));
   ASSERT_EQ(answer.candidates_size(), 1);
   EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/large"));
@@ -186,7 +186,7 @@ TEST(GPUPackingTest, LearnsFromThePodsThatThereAre) {
       }
       (*harness)->AddPod(pod);
     }
-    const v1alpha1::Pod asking = PodBuilder("asking").Annotation("gpu-fraction", "0.1");
+    const v1beta1::Pod asking = PodBuilder("asking").Annotation("gpu-fraction", "0.1");
     const auto scores = (*harness)->RawScore(asking);
     ASSERT_TRUE(scores.ok());
     if (whole) {

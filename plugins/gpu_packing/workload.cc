@@ -91,7 +91,7 @@ uint32_t Workload::ModelId(absl::string_view name) {
       .first->second;
 }
 
-std::vector<std::string> Workload::ModelsOf(const v1alpha1::Pod& pod) const {
+std::vector<std::string> Workload::ModelsOf(const v1beta1::Pod& pod) const {
   std::vector<std::string> models;
   if (const std::string* model = sdk::FindValue(pod.node_selector(), model_label_)) return {*model};
   const auto& terms = pod.affinity()
@@ -99,11 +99,11 @@ std::vector<std::string> Workload::ModelsOf(const v1alpha1::Pod& pod) const {
                           .required_during_scheduling_ignored_during_execution()
                           .node_selector_terms();
   // Terms are alternatives: a term without models allows any model.
-  for (const v1alpha1::NodeSelectorTerm& term : terms) {
+  for (const v1beta1::NodeSelectorTerm& term : terms) {
     bool names_models = false;
-    for (const v1alpha1::SelectorRequirement& requirement : term.match_expressions()) {
+    for (const v1beta1::SelectorRequirement& requirement : term.match_expressions()) {
       if (requirement.key() != model_label_ ||
-          requirement.operator_() != v1alpha1::SelectorRequirement::IN) {
+          requirement.operator_() != v1beta1::SelectorRequirement::OPERATOR_IN) {
         continue;
       }
       names_models = true;

@@ -57,7 +57,7 @@ class Workload {
     std::vector<std::string> models;
     bool operator<(const Kind& other) const;
   };
-  std::vector<std::string> ModelsOf(const v1alpha1::Pod& pod) const;
+  std::vector<std::string> ModelsOf(const v1beta1::Pod& pod) const;
   // Returns false if they are unchanged.
   bool SetShapes(std::vector<Shape> shapes);
 

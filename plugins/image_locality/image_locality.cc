@@ -33,17 +33,17 @@ class ImageLocality : public sdk::Plugin, public sdk::NodeLocalPlugin, public sd
  public:
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const sdk::NodeTable& table = attempt.cluster().nodes();
     std::vector<KnownImage> images;
     // An image that two containers use counts twice.
-    for (const v1alpha1::Container& container : pod.init_containers()) {
+    for (const v1beta1::Container& container : pod.init_containers()) {
       AddImage(table, container.image(), &images);
     }
-    for (const v1alpha1::Container& container : pod.containers()) {
+    for (const v1beta1::Container& container : pod.containers()) {
       AddImage(table, container.image(), &images);
     }
-    for (const v1alpha1::Volume& volume : pod.volumes()) {
+    for (const v1beta1::Volume& volume : pod.volumes()) {
       if (volume.source() == "image") AddImage(table, volume.image_reference(), &images);
     }
     const int64_t max_threshold =
@@ -82,7 +82,7 @@ class ImageLocality : public sdk::Plugin, public sdk::NodeLocalPlugin, public sd
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "ImageLocality";
-  d.extension_points = {v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_SCORE};
   d.signature = {{"spec.containers", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -35,7 +35,7 @@ class ExistingTerms {
   void Release(ExistingTerm* term);
   // Calls fn(const ExistingTerm&) for each term that matches a pod of a namespace with `labels`.
   template <typename Fn>
-  void ForEachMatch(const v1alpha1::Pod& pod, const NamespaceLabels& labels, Fn&& fn) const {
+  void ForEachMatch(const v1beta1::Pod& pod, const NamespaceLabels& labels, Fn&& fn) const {
     finder_.ForEachCandidate(pod, [&](const ExistingTerm* existing) {
       if (existing->term.Matches(pod, labels)) fn(*existing);
     });
@@ -79,7 +79,7 @@ class AffinityIndex {
   void Tick();  // About once a second.
 
   // Returns null for a pod without terms.
-  std::shared_ptr<const PodRules> Rules(const v1alpha1::Pod& pod) { return rules_.Get(pod); }
+  std::shared_ptr<const PodRules> Rules(const v1beta1::Pod& pod) { return rules_.Get(pod); }
   // Counts the pods that match all of `terms`, which must not be empty. The result is valid until
   // the next call of any method.
   const CountedPods& Count(absl::Span<const PodTerm> terms, const std::string& topology_key);

@@ -9,7 +9,7 @@ namespace outboard::inter_pod_affinity {
 
 using sdk::NodeView;
 
-FilterState::FilterState(const v1alpha1::Pod& pod, const std::shared_ptr<const PodRules>& rules,
+FilterState::FilterState(const v1beta1::Pod& pod, const std::shared_ptr<const PodRules>& rules,
                          const NamespaceLabels& labels, AffinityIndex* index) {
   auto counts = std::make_shared<Counts>();
   index->repelling().ForEachMatch(pod, labels, [&](const ExistingTerm& existing) {
@@ -114,8 +114,8 @@ void FilterState::AddDelta(Kind kind, const std::string& topology_key, const Nod
   deltas_.push_back({kind, key_id, value_id, sign});
 }
 
-void FilterState::Change(const v1alpha1::Pod& pod, const NamespaceLabels& labels,
-                         const v1alpha1::Pod& other, const PodRules* other_rules,
+void FilterState::Change(const v1beta1::Pod& pod, const NamespaceLabels& labels,
+                         const v1beta1::Pod& other, const PodRules* other_rules,
                          const NodeView& node, int32_t sign) {
   if (other_rules != nullptr) {
     for (const PodTerm& term : other_rules->required_anti_affinity) {

@@ -49,7 +49,7 @@ class FilterState : public sdk::AttemptState {
   enum class Obstacle { kNone, kAffinity, kAntiAffinity, kExistingAntiAffinity };
 
   // `rules` may be null. `labels` are those of the pod's namespace.
-  FilterState(const v1alpha1::Pod& pod, const std::shared_ptr<const PodRules>& rules,
+  FilterState(const v1beta1::Pod& pod, const std::shared_ptr<const PodRules>& rules,
               const NamespaceLabels& labels, AffinityIndex* index);
   std::unique_ptr<AttemptState> Clone() const override {
     return std::make_unique<FilterState>(*this);
@@ -59,7 +59,7 @@ class FilterState : public sdk::AttemptState {
   bool idle() const { return counts_ == nullptr; }
   Obstacle FindObstacle(const sdk::NodeView& node) const;
   // `other` was added to the node (`sign` 1) or removed from it (-1). `pod` is the incoming pod.
-  void Change(const v1alpha1::Pod& pod, const NamespaceLabels& labels, const v1alpha1::Pod& other,
+  void Change(const v1beta1::Pod& pod, const NamespaceLabels& labels, const v1beta1::Pod& other,
               const PodRules* other_rules, const sdk::NodeView& node, int32_t sign);
 
  private:

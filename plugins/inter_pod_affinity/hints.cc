@@ -6,13 +6,13 @@
 namespace outboard::inter_pod_affinity {
 namespace {
 
-bool HasPlace(const v1alpha1::Pod& pod) {
+bool HasPlace(const v1beta1::Pod& pod) {
   return !pod.node_name().empty() || !pod.nominated_node_name().empty();
 }
 
 // A node's label before and after the change.
 struct LabelChange {
-  LabelChange(const v1alpha1::Node* before, const v1alpha1::Node& after, const std::string& key) {
+  LabelChange(const v1beta1::Node* before, const v1beta1::Node& after, const std::string& key) {
     const auto now = after.labels().find(key);
     has = now != after.labels().end();
     if (before == nullptr) return;
@@ -25,7 +25,7 @@ struct LabelChange {
   bool moved = false;
 };
 
-bool AfterNode(const PodRules& rules, const v1alpha1::Node* before, const v1alpha1::Node& after) {
+bool AfterNode(const PodRules& rules, const v1beta1::Node* before, const v1beta1::Node& after) {
   if (rules.broken_affinity || rules.broken_anti_affinity) return true;
   const bool joins_domain = std::any_of(rules.required_affinity.begin(),
                                         rules.required_affinity.end(), [&](const PodTerm& term) {
@@ -43,7 +43,7 @@ bool AfterNode(const PodRules& rules, const v1alpha1::Node* before, const v1alph
 
 }  // namespace
 
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const PodRules* rules, const sdk::ObjectChange& change,
+sdk::Hint HintOf(const v1beta1::Pod& pod, const PodRules* rules, const sdk::ObjectChange& change,
                  const PodRules* rules_of_gone) {
   static const PodRules& kNoRules = *new PodRules();
   if (rules == nullptr) rules = &kNoRules;
@@ -51,18 +51,18 @@ sdk::Hint HintOf(const v1alpha1::Pod& pod, const PodRules* rules, const sdk::Obj
   if (change.new_node != nullptr)
     return answer(AfterNode(*rules, change.old_node, *change.new_node));
 
-  const v1alpha1::Pod* before = change.old_pod;
-  const v1alpha1::Pod* after = change.new_pod;
+  const v1beta1::Pod* before = change.old_pod;
+  const v1beta1::Pod* after = change.new_pod;
   // Only the pod's own labels can have changed; other pods may avoid them.
   if (before != nullptr && after != nullptr && after->uid() == pod.uid()) return answer(true);
   if ((after != nullptr && !HasPlace(*after)) || (before != nullptr && !HasPlace(*before))) {
     return answer(false);
   }
   if (rules->broken_affinity || rules->broken_anti_affinity) return answer(true);
-  const auto wanted = [&](const v1alpha1::Pod& other) {
+  const auto wanted = [&](const v1beta1::Pod& other) {
     return MatchesAll(rules->required_affinity, other);
   };
-  const auto avoided = [&](const v1alpha1::Pod& other) {
+  const auto avoided = [&](const v1beta1::Pod& other) {
     return MatchesAll(rules->required_anti_affinity, other);
   };
   if (before != nullptr && after != nullptr) {

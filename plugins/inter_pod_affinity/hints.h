@@ -12,7 +12,7 @@ namespace outboard::inter_pod_affinity {
 //
 // As in kube-scheduler, this does not look up namespaces: a term's namespace selector counts only
 // if it matches a namespace without labels, and therefore every namespace.
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const PodRules* rules, const sdk::ObjectChange& change,
+sdk::Hint HintOf(const v1beta1::Pod& pod, const PodRules* rules, const sdk::ObjectChange& change,
                  const PodRules* rules_of_gone);
 
 }  // namespace outboard::inter_pod_affinity

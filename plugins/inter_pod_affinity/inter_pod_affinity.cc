@@ -53,7 +53,7 @@ class InterPodAffinity : public sdk::Plugin,
       : args_(args), index_(std::make_unique<AffinityIndex>(cluster, args.hard_weight)) {}
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const std::shared_ptr<const PodRules> rules = index_->Rules(pod);
     if (rules == nullptr && index_->repelling().empty()) return sdk::Verdict::Skip();
     if (rules != nullptr && !rules->error.empty()) {
@@ -96,7 +96,7 @@ class InterPodAffinity : public sdk::Plugin,
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     if (args_.ignore_existing && !HasPreferred(pod)) return sdk::Verdict::Skip();
     const std::shared_ptr<const PodRules> rules = index_->Rules(pod);
     if (rules != nullptr && !rules->error.empty()) {
@@ -162,8 +162,8 @@ class InterPodAffinity : public sdk::Plugin,
     const auto* labels = attempt.cluster().NamespaceLabels(attempt.pod().namespace_name());
     return labels != nullptr ? *labels : NoLabels();
   }
-  static bool HasPreferred(const v1alpha1::Pod& pod) {
-    const v1alpha1::Affinity& affinity = pod.affinity();
+  static bool HasPreferred(const v1beta1::Pod& pod) {
+    const v1beta1::Affinity& affinity = pod.affinity();
     return !affinity.pod_affinity()
                 .preferred_during_scheduling_ignored_during_execution()
                 .empty() ||
@@ -183,7 +183,7 @@ class InterPodAffinity : public sdk::Plugin,
 
   // Empty if no running pod affects the score.
   std::vector<ByDomain<int64_t>> SumUp(const sdk::Attempt& attempt, const PodRules* rules) const {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     std::vector<ByDomain<int64_t>> sums;
     index_->scoring().ForEachMatch(
         pod, LabelsOfNamespace(attempt), [&](const ExistingTerm& existing) {
@@ -231,15 +231,15 @@ Args ReadArgs(const sdk::ArgsObject& object) {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "InterPodAffinity";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.default_weight = 2;
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {
-      sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_POD_LABEL,
-                          v1alpha1::ClusterEvent::DELETE}),
-      sdk::WakeOn("Node",
-                  {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+  d.wake_up_events = {sdk::WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_ADD,
+                                          v1beta1::ClusterEvent::ACTION_UPDATE_POD_LABEL,
+                                          v1beta1::ClusterEvent::ACTION_DELETE}),
+                      sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD,
+                                           v1beta1::ClusterEvent::ACTION_UPDATE_NODE_LABEL})};
   d.signature = {{"metadata.namespace", "metadata.labels", "spec.affinity"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

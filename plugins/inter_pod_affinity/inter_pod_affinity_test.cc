@@ -54,13 +54,14 @@ TEST(InterPodAffinityTest, IsWokenByWhatKubeSchedulersIsWokenBy) {
   const sdk::PluginDescriptor d = Descriptor();
   ASSERT_EQ(d.wake_up_events.size(), 2u);
   EXPECT_EQ(d.wake_up_events[0].ShortDebugString(),
-            "resource: \"Pod\" actions: ADD actions: UPDATE_POD_LABEL actions: DELETE");
+            "resource: \"Pod\" actions: ACTION_ADD actions: ACTION_UPDATE_POD_LABEL actions: "
+            "ACTION_DELETE");
   EXPECT_EQ(d.wake_up_events[1].ShortDebugString(),
-            "resource: \"Node\" actions: ADD actions: UPDATE_NODE_LABEL");
+            "resource: \"Node\" actions: ACTION_ADD actions: ACTION_UPDATE_NODE_LABEL");
 }
 
 PodTerm TermFor(const std::string& app) {
-  v1alpha1::PodAffinityTerm proto;
+  v1beta1::PodAffinityTerm proto;
   proto.set_topology_key("zone");
   (*proto.mutable_label_selector()->mutable_match_labels())["app"] = app;
   return *PodTerm::Parse(proto, "default");
@@ -100,7 +101,7 @@ TEST(AffinityIndexTest, FollowsTheLabelsOfNamespaces) {
   auto harness = *PluginHarness::Create(Descriptor());
   harness->AddNode(NodeBuilder("n1").Label("zone", "a"));
   harness->AddPod(PodBuilder("e", "blue").OnNode("n1"));
-  v1alpha1::Pod pod = PodBuilder("p");
+  v1beta1::Pod pod = PodBuilder("p");
   auto* term = pod.mutable_affinity()
                    ->mutable_pod_anti_affinity()
                    ->add_required_during_scheduling_ignored_during_execution();

@@ -12,8 +12,8 @@
 namespace outboard::inter_pod_affinity {
 namespace {
 
-using Terms = google::protobuf::RepeatedPtrField<v1alpha1::PodAffinityTerm>;
-using WeightedTerms = google::protobuf::RepeatedPtrField<v1alpha1::WeightedPodAffinityTerm>;
+using Terms = google::protobuf::RepeatedPtrField<v1beta1::PodAffinityTerm>;
+using WeightedTerms = google::protobuf::RepeatedPtrField<v1beta1::WeightedPodAffinityTerm>;
 
 // The maximum number of cached rules; far more than a cluster has templates.
 constexpr size_t kMaxRules = 8192;
@@ -28,7 +28,7 @@ void AppendMessage(const google::protobuf::MessageLite& message, std::string* ou
 
 absl::StatusOr<std::vector<PodTerm>> ParseTerms(const Terms& protos, const std::string& owner) {
   std::vector<PodTerm> terms;
-  for (const v1alpha1::PodAffinityTerm& proto : protos) {
+  for (const v1beta1::PodAffinityTerm& proto : protos) {
     absl::StatusOr<PodTerm> term = PodTerm::Parse(proto, owner);
     if (!term.ok()) return term.status();
     terms.push_back(*std::move(term));
@@ -39,7 +39,7 @@ absl::StatusOr<std::vector<PodTerm>> ParseTerms(const Terms& protos, const std::
 absl::StatusOr<std::vector<WeightedPodTerm>> ParseWeighted(const WeightedTerms& protos,
                                                            int64_t sign, const std::string& owner) {
   std::vector<WeightedPodTerm> terms;
-  for (const v1alpha1::WeightedPodAffinityTerm& proto : protos) {
+  for (const v1beta1::WeightedPodAffinityTerm& proto : protos) {
     absl::StatusOr<PodTerm> term = PodTerm::Parse(proto.pod_affinity_term(), owner);
     if (!term.ok()) return term.status();
     terms.push_back({*std::move(term), sign * proto.weight()});
@@ -66,7 +66,7 @@ const NamespaceLabels& NoLabels() {
   return none;
 }
 
-absl::StatusOr<PodTerm> PodTerm::Parse(const v1alpha1::PodAffinityTerm& proto,
+absl::StatusOr<PodTerm> PodTerm::Parse(const v1beta1::PodAffinityTerm& proto,
                                        const std::string& owner_namespace) {
   PodTerm term;
   if (proto.has_label_selector()) {
@@ -114,13 +114,13 @@ bool MatchesEveryNamespace(const PodTerm& resolved) {
   return resolved.has_namespace_selector && resolved.namespace_selector.Matches(NoLabels());
 }
 
-bool MatchesAll(const std::vector<PodTerm>& terms, const v1alpha1::Pod& pod) {
+bool MatchesAll(const std::vector<PodTerm>& terms, const v1beta1::Pod& pod) {
   return !terms.empty() && std::all_of(terms.begin(), terms.end(), [&](const PodTerm& term) {
     return term.Matches(pod, NoLabels());
   });
 }
 
-PodRules PodRules::Parse(const v1alpha1::Pod& pod) {
+PodRules PodRules::Parse(const v1beta1::Pod& pod) {
   PodRules rules;
   std::vector<std::string> errors;
   const std::string& owner = pod.namespace_();
@@ -133,8 +133,8 @@ PodRules PodRules::Parse(const v1alpha1::Pod& pod) {
     for (auto& term : *parsed) out->push_back(std::move(term));
     return true;
   };
-  const v1alpha1::PodAffinity& affinity = pod.affinity().pod_affinity();
-  const v1alpha1::PodAffinity& anti_affinity = pod.affinity().pod_anti_affinity();
+  const v1beta1::PodAffinity& affinity = pod.affinity().pod_affinity();
+  const v1beta1::PodAffinity& anti_affinity = pod.affinity().pod_anti_affinity();
   rules.broken_affinity =
       !take(ParseTerms(affinity.required_during_scheduling_ignored_during_execution(), owner),
             "requiredAffinityTerms", &rules.required_affinity);
@@ -150,16 +150,16 @@ PodRules PodRules::Parse(const v1alpha1::Pod& pod) {
   return rules;
 }
 
-bool HasRules(const v1alpha1::Pod& pod) {
+bool HasRules(const v1beta1::Pod& pod) {
   if (!pod.has_affinity()) return false;
-  auto any = [](const v1alpha1::PodAffinity& rules) {
+  auto any = [](const v1beta1::PodAffinity& rules) {
     return !rules.required_during_scheduling_ignored_during_execution().empty() ||
            !rules.preferred_during_scheduling_ignored_during_execution().empty();
   };
   return any(pod.affinity().pod_affinity()) || any(pod.affinity().pod_anti_affinity());
 }
 
-std::shared_ptr<const PodRules> RulesCache::Get(const v1alpha1::Pod& pod) {
+std::shared_ptr<const PodRules> RulesCache::Get(const v1beta1::Pod& pod) {
   if (!HasRules(pod)) return nullptr;
   key_.assign(pod.namespace_());
   key_.push_back('\0');

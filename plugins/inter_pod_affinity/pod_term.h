@@ -10,9 +10,9 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/selectors.h"
 #include "plugin_host/sdk/views.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::inter_pod_affinity {
 
@@ -26,11 +26,11 @@ const NamespaceLabels& NoLabels();
 // Errors:    Parse returns Kubernetes' messages.
 struct PodTerm {
   // `owner_namespace`: the namespace of the pod that has the term.
-  static absl::StatusOr<PodTerm> Parse(const v1alpha1::PodAffinityTerm& proto,
+  static absl::StatusOr<PodTerm> Parse(const v1beta1::PodAffinityTerm& proto,
                                        const std::string& owner_namespace);
 
   // `labels`: the labels of the pod's namespace.
-  bool Matches(const v1alpha1::Pod& pod, const NamespaceLabels& labels) const {
+  bool Matches(const v1beta1::Pod& pod, const NamespaceLabels& labels) const {
     return MatchesNamespace(pod.namespace_(), labels) && selector.Matches(pod.labels());
   }
   bool MatchesNamespace(const std::string& name, const NamespaceLabels& labels) const;
@@ -55,7 +55,7 @@ PodTerm Resolve(const PodTerm& term, const sdk::NamespaceMap& namespaces);
 bool MatchesEveryNamespace(const PodTerm& resolved);
 
 // Whether a pod matches all of the resolved terms, which must not be empty.
-bool MatchesAll(const std::vector<PodTerm>& terms, const v1alpha1::Pod& pod);
+bool MatchesAll(const std::vector<PodTerm>& terms, const v1beta1::Pod& pod);
 
 // A preferred term; the weight is negative for anti-affinity.
 struct WeightedPodTerm {
@@ -69,7 +69,7 @@ struct WeightedPodTerm {
 // Lifetime:  a value.
 // Errors:    stored in `error`.
 struct PodRules {
-  static PodRules Parse(const v1alpha1::Pod& pod);
+  static PodRules Parse(const v1beta1::Pod& pod);
 
   std::vector<PodTerm> required_affinity;
   std::vector<PodTerm> required_anti_affinity;
@@ -82,7 +82,7 @@ struct PodRules {
 };
 
 // Whether a pod has any term.
-bool HasRules(const v1alpha1::Pod& pod);
+bool HasRules(const v1beta1::Pod& pod);
 
 // Parses equal rules once, for example for all pods of one template.
 //
@@ -92,7 +92,7 @@ bool HasRules(const v1alpha1::Pod& pod);
 class RulesCache {
  public:
   // Returns null for a pod without terms.
-  std::shared_ptr<const PodRules> Get(const v1alpha1::Pod& pod);
+  std::shared_ptr<const PodRules> Get(const v1beta1::Pod& pod);
   void Clear() { rules_.clear(); }
 
  private:

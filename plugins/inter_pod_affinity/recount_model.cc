@@ -5,8 +5,8 @@
 namespace outboard::inter_pod_affinity {
 namespace {
 
-std::optional<RecountModel::Term> MakeTerm(const v1alpha1::PodAffinityTerm& proto,
-                                           const v1alpha1::Pod& owner) {
+std::optional<RecountModel::Term> MakeTerm(const v1beta1::PodAffinityTerm& proto,
+                                           const v1beta1::Pod& owner) {
   RecountModel::Term term;
   term.key = proto.topology_key();
   term.namespaces.insert(proto.namespaces().begin(), proto.namespaces().end());
@@ -35,8 +35,8 @@ RecountModel::Labels RecountModel::LabelsOf(const std::string& name) const {
 }
 
 std::vector<RecountModel::Term> RecountModel::Terms(
-    const google::protobuf::RepeatedPtrField<v1alpha1::PodAffinityTerm>& protos,
-    const v1alpha1::Pod& owner) {
+    const google::protobuf::RepeatedPtrField<v1beta1::PodAffinityTerm>& protos,
+    const v1beta1::Pod& owner) {
   std::vector<Term> terms;
   for (const auto& proto : protos) {
     std::optional<Term> term = MakeTerm(proto, owner);
@@ -47,8 +47,8 @@ std::vector<RecountModel::Term> RecountModel::Terms(
 }
 
 std::vector<RecountModel::Term> RecountModel::Terms(
-    const google::protobuf::RepeatedPtrField<v1alpha1::WeightedPodAffinityTerm>& protos,
-    const v1alpha1::Pod& owner) {
+    const google::protobuf::RepeatedPtrField<v1beta1::WeightedPodAffinityTerm>& protos,
+    const v1beta1::Pod& owner) {
   std::vector<Term> terms;
   for (const auto& proto : protos) {
     std::optional<Term> term = MakeTerm(proto.pod_affinity_term(), owner);
@@ -59,14 +59,14 @@ std::vector<RecountModel::Term> RecountModel::Terms(
   return terms;
 }
 
-bool RecountModel::Matches(const Term& term, const v1alpha1::Pod& pod, const Labels& labels) {
+bool RecountModel::Matches(const Term& term, const v1beta1::Pod& pod, const Labels& labels) {
   if (!term.namespaces.contains(pod.namespace_()) && !term.namespace_selector.Matches(labels)) {
     return false;
   }
   return term.selector.Matches(pod.labels());
 }
 
-bool RecountModel::MatchesAll(const std::vector<Term>& terms, const v1alpha1::Pod& pod) {
+bool RecountModel::MatchesAll(const std::vector<Term>& terms, const v1beta1::Pod& pod) {
   if (terms.empty()) return false;
   for (const Term& term : terms) {
     if (!Matches(term, pod, {})) return false;
@@ -84,7 +84,7 @@ std::vector<RecountModel::Term> RecountModel::Merged(std::vector<Term> terms) co
   return terms;
 }
 
-RecountModel::Tally RecountModel::Count(const v1alpha1::Pod& pod) const {
+RecountModel::Tally RecountModel::Count(const v1beta1::Pod& pod) const {
   Tally tally;
   const Labels own = LabelsOf(pod.namespace_());
   const std::vector<Term> affinity = Merged(Terms(
@@ -114,8 +114,8 @@ RecountModel::Tally RecountModel::Count(const v1alpha1::Pod& pod) const {
   return tally;
 }
 
-std::string RecountModel::Evaluate(const v1alpha1::Pod& pod, const Tally& tally,
-                                   const v1alpha1::Node& node) const {
+std::string RecountModel::Evaluate(const v1beta1::Pod& pod, const Tally& tally,
+                                   const v1beta1::Node& node) const {
   const std::vector<Term> affinity = Merged(Terms(
       pod.affinity().pod_affinity().required_during_scheduling_ignored_during_execution(), pod));
   bool found = true;
@@ -140,7 +140,7 @@ std::string RecountModel::Evaluate(const v1alpha1::Pod& pod, const Tally& tally,
   return "";
 }
 
-std::map<std::string, std::string> RecountModel::FilterNodes(const v1alpha1::Pod& pod) const {
+std::map<std::string, std::string> RecountModel::FilterNodes(const v1beta1::Pod& pod) const {
   const Tally tally = Count(pod);
   std::map<std::string, std::string> texts;
   for (const auto& [name, node] : nodes) texts[name] = Evaluate(pod, tally, node);
@@ -148,7 +148,7 @@ std::map<std::string, std::string> RecountModel::FilterNodes(const v1alpha1::Pod
 }
 
 std::optional<std::map<std::string, std::string>> RecountModel::Filter(
-    const v1alpha1::Pod& pod) const {
+    const v1beta1::Pod& pod) const {
   const auto& affinity = pod.affinity().pod_affinity();
   const auto& anti_affinity = pod.affinity().pod_anti_affinity();
   if (Count(pod).existing.empty() &&
@@ -175,11 +175,11 @@ std::optional<std::map<std::string, std::string>> RecountModel::Filter(
 }
 
 std::optional<std::map<std::string, int64_t>> RecountModel::RawScores(
-    const v1alpha1::Pod& pod) const {
+    const v1beta1::Pod& pod) const {
   std::map<Pair, int64_t> sums;
   const Labels own = LabelsOf(pod.namespace_());
-  const v1alpha1::PodAffinity& near = pod.affinity().pod_affinity();
-  const v1alpha1::PodAffinity& far = pod.affinity().pod_anti_affinity();
+  const v1beta1::PodAffinity& near = pod.affinity().pod_affinity();
+  const v1beta1::PodAffinity& far = pod.affinity().pod_anti_affinity();
   const std::vector<Term> wanted =
       Merged(Terms(near.preferred_during_scheduling_ignored_during_execution(), pod));
   const std::vector<Term> unwanted =
@@ -197,8 +197,8 @@ std::optional<std::map<std::string, int64_t>> RecountModel::RawScores(
     for (const Term& term : unwanted) {
       if (Matches(term, other.pod, {})) add(term, -term.weight);
     }
-    const v1alpha1::PodAffinity& its_near = other.pod.affinity().pod_affinity();
-    const v1alpha1::PodAffinity& its_far = other.pod.affinity().pod_anti_affinity();
+    const v1beta1::PodAffinity& its_near = other.pod.affinity().pod_affinity();
+    const v1beta1::PodAffinity& its_far = other.pod.affinity().pod_anti_affinity();
     for (const Term& term :
          Terms(its_near.required_during_scheduling_ignored_during_execution(), other.pod)) {
       if (hard_weight > 0 && Matches(term, pod, own)) add(term, hard_weight);

@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/selectors.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::inter_pod_affinity {
 
 // A pod with its node.
 struct ModelPod {
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   std::string node;       // The node on which it runs; the node may not exist.
   std::string nominated;  // The nominated node.
 };
@@ -42,14 +42,14 @@ struct RecountModel {
 
   // nullopt: Skip. Otherwise a reason for each node, empty if the node passes. A nominated pod
   // counts as on its node if its priority is at least the pod's.
-  std::optional<std::map<std::string, std::string>> Filter(const v1alpha1::Pod& pod) const;
+  std::optional<std::map<std::string, std::string>> Filter(const v1beta1::Pod& pod) const;
   // As Filter, without nominated pods; never skips.
-  std::map<std::string, std::string> FilterNodes(const v1alpha1::Pod& pod) const;
+  std::map<std::string, std::string> FilterNodes(const v1beta1::Pod& pod) const;
   // nullopt: Skip.
-  std::optional<std::map<std::string, int64_t>> RawScores(const v1alpha1::Pod& pod) const;
+  std::optional<std::map<std::string, int64_t>> RawScores(const v1beta1::Pod& pod) const;
   static std::map<std::string, int64_t> Normalized(std::map<std::string, int64_t> raw);
 
-  std::map<std::string, v1alpha1::Node> nodes;
+  std::map<std::string, v1beta1::Node> nodes;
   std::map<std::string, ModelPod> pods;  // By uid.
   std::map<std::string, Labels> namespaces;
   int64_t hard_weight = 1;
@@ -60,17 +60,17 @@ struct RecountModel {
   };
   Labels LabelsOf(const std::string& name) const;
   static std::vector<Term> Terms(
-      const google::protobuf::RepeatedPtrField<v1alpha1::PodAffinityTerm>& protos,
-      const v1alpha1::Pod& owner);
+      const google::protobuf::RepeatedPtrField<v1beta1::PodAffinityTerm>& protos,
+      const v1beta1::Pod& owner);
   static std::vector<Term> Terms(
-      const google::protobuf::RepeatedPtrField<v1alpha1::WeightedPodAffinityTerm>& protos,
-      const v1alpha1::Pod& owner);
-  static bool Matches(const Term& term, const v1alpha1::Pod& pod, const Labels& labels);
-  static bool MatchesAll(const std::vector<Term>& terms, const v1alpha1::Pod& pod);
+      const google::protobuf::RepeatedPtrField<v1beta1::WeightedPodAffinityTerm>& protos,
+      const v1beta1::Pod& owner);
+  static bool Matches(const Term& term, const v1beta1::Pod& pod, const Labels& labels);
+  static bool MatchesAll(const std::vector<Term>& terms, const v1beta1::Pod& pod);
   std::vector<Term> Merged(std::vector<Term> terms) const;
-  Tally Count(const v1alpha1::Pod& pod) const;
-  std::string Evaluate(const v1alpha1::Pod& pod, const Tally& tally,
-                       const v1alpha1::Node& node) const;
+  Tally Count(const v1beta1::Pod& pod) const;
+  std::string Evaluate(const v1beta1::Pod& pod, const Tally& tally,
+                       const v1beta1::Node& node) const;
 };
 
 }  // namespace outboard::inter_pod_affinity

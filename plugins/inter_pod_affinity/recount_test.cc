@@ -18,7 +18,7 @@ namespace {
 
 using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
-using v1alpha1::SelectorRequirement;
+using v1beta1::SelectorRequirement;
 
 // Draws clusters and pods with few distinct labels, so that terms match often.
 class Dice {
@@ -36,21 +36,21 @@ class Dice {
     return labels;
   }
 
-  v1alpha1::Node Node(const std::string& name) {
+  v1beta1::Node Node(const std::string& name) {
     NodeBuilder node(name);
     if (Chance(80)) node.Label("zone", OneOf({"a", "b", "c"}));
     if (Chance(80)) node.Label("host", name);
     if (Chance(30)) node.Label("rack", OneOf({"r1", "r2"}));
     return node;
   }
-  void SetLabels(v1alpha1::Pod* pod) {
+  void SetLabels(v1beta1::Pod* pod) {
     pod->clear_labels();
     if (Chance(80)) (*pod->mutable_labels())["app"] = OneOf({"a", "b", "c"});
     if (Chance(50)) (*pod->mutable_labels())["tier"] = OneOf({"x", "y"});
   }
   // `broken`: some terms cannot be parsed.
-  v1alpha1::Pod Pod(const std::string& name, bool broken) {
-    v1alpha1::Pod pod = sdk::testing::PodBuilder(name, Namespace());
+  v1beta1::Pod Pod(const std::string& name, bool broken) {
+    v1beta1::Pod pod = sdk::testing::PodBuilder(name, Namespace());
     pod.set_priority(Below(3));
     SetLabels(&pod);
     if (Chance(40)) return pod;
@@ -74,28 +74,28 @@ class Dice {
 
  private:
   void Requirement(const std::string& key, std::initializer_list<const char*> values,
-                   v1alpha1::LabelSelector* selector) {
+                   v1beta1::LabelSelector* selector) {
     SelectorRequirement* requirement = selector->add_match_expressions();
     requirement->set_key(key);
     switch (Below(4)) {
       case 0:
-        requirement->set_operator_(SelectorRequirement::EXISTS);
+        requirement->set_operator_(SelectorRequirement::OPERATOR_EXISTS);
         return;
       case 1:
-        requirement->set_operator_(SelectorRequirement::DOES_NOT_EXIST);
+        requirement->set_operator_(SelectorRequirement::OPERATOR_DOES_NOT_EXIST);
         return;
       case 2:
-        requirement->set_operator_(SelectorRequirement::NOT_IN);
+        requirement->set_operator_(SelectorRequirement::OPERATOR_NOT_IN);
         break;
       default:
-        requirement->set_operator_(SelectorRequirement::IN);
+        requirement->set_operator_(SelectorRequirement::OPERATOR_IN);
     }
     for (int i = Below(2); i >= 0; --i) requirement->add_values(OneOf(values));
   }
-  void Term(bool broken, v1alpha1::PodAffinityTerm* term) {
+  void Term(bool broken, v1beta1::PodAffinityTerm* term) {
     term->set_topology_key(OneOf({"zone", "zone", "host", "host", "rack", "nowhere"}));
     if (Chance(95)) {
-      v1alpha1::LabelSelector* selector = term->mutable_label_selector();
+      v1beta1::LabelSelector* selector = term->mutable_label_selector();
       if (Chance(60)) (*selector->mutable_match_labels())["app"] = OneOf({"a", "b", "c"});
       if (Chance(20)) (*selector->mutable_match_labels())["tier"] = OneOf({"x", "y"});
       if (Chance(20)) Requirement("app", {"a", "b", "c"}, selector);
@@ -106,7 +106,7 @@ class Dice {
       for (int i = Below(2); i >= 0; --i) term->add_namespaces(Namespace());
     }
     if (!Chance(35)) return;
-    v1alpha1::LabelSelector* selector = term->mutable_namespace_selector();
+    v1beta1::LabelSelector* selector = term->mutable_namespace_selector();
     if (Chance(50)) (*selector->mutable_match_labels())["team"] = OneOf({"x", "y"});
     if (Chance(30)) Requirement("team", {"x", "y"}, selector);
   }
@@ -139,7 +139,7 @@ class World {
   }
 
   // An incoming pod; equal pods repeat.
-  v1alpha1::Pod Question() {
+  v1beta1::Pod Question() {
     const int number = dice.Below(12);
     auto [it, inserted] = questions_.try_emplace(number);
     if (inserted) it->second = dice.Pod(absl::StrCat("question-", number), /*broken=*/false);
@@ -212,7 +212,7 @@ class World {
     }
   }
   void NewPod(const std::string& name) {
-    v1alpha1::Pod pod = dice.Pod(name, /*broken=*/true);
+    v1beta1::Pod pod = dice.Pod(name, /*broken=*/true);
     if (dice.Chance(70)) pod.set_node_name(absl::StrCat("n", dice.Below(9)));
     model.pods[pod.uid()] = {pod, pod.node_name(), ""};
     harness->AddPod(pod);
@@ -223,12 +223,14 @@ class World {
     pod->node.clear();
     pod->nominated.clear();
     if (model.nodes.empty() || dice.Chance(30)) {
-      return harness->Place(pod->pod.uid(), v1alpha1::UNPLACED, "");
+      return harness->Place(pod->pod.uid(), v1beta1::PLACEMENT_STATE_UNPLACED, "");
     }
     const std::string node = SomeNode();
     const bool nominated = dice.Chance(50);
     (nominated ? pod->nominated : pod->node) = node;
-    harness->Place(pod->pod.uid(), nominated ? v1alpha1::NOMINATED : v1alpha1::ASSUMED, node);
+    harness->Place(
+        pod->pod.uid(),
+        nominated ? v1beta1::PLACEMENT_STATE_NOMINATED : v1beta1::PLACEMENT_STATE_ASSUMED, node);
   }
 
   // As the cluster cache does for a plugin added later, or after a snapshot.
@@ -244,7 +246,7 @@ class World {
     }
   }
 
-  std::map<int, v1alpha1::Pod> questions_;
+  std::map<int, v1beta1::Pod> questions_;
 };
 
 std::map<std::string, std::string> Texts(const std::map<std::string, sdk::Verdict>& verdicts) {
@@ -262,7 +264,7 @@ struct Tried {
   int scored = 0;
 };
 
-void CheckAgainstModel(World* world, const v1alpha1::Pod& pod, Tried* tried) {
+void CheckAgainstModel(World* world, const v1beta1::Pod& pod, Tried* tried) {
   const auto expected = world->model.Filter(pod);
   const auto outcome = world->harness->PreFilter(pod);
   ASSERT_EQ(outcome.verdict.skip(), !expected.has_value());
@@ -289,7 +291,7 @@ TEST(RecountTest, AnyChangeLeavesTheIndexRight) {
     for (int step = 0; step < 120; ++step) {
       world.Change();
       for (int i = 0; i < 2; ++i) {
-        const v1alpha1::Pod pod = world.Question();
+        const v1beta1::Pod pod = world.Question();
         SCOPED_TRACE(absl::StrCat("seed ", seed, ", step ", step, ": ", pod.ShortDebugString()));
         CheckAgainstModel(&world, pod, &tried);
         if (::testing::Test::HasFatalFailure()) return;
@@ -305,7 +307,7 @@ TEST(RecountTest, AnyChangeLeavesTheIndexRight) {
 // Attempts whose states the test changes, as preemption does.
 class Rehearsal {
  public:
-  Rehearsal(PluginHarness* harness, const v1alpha1::Pod& pod)
+  Rehearsal(PluginHarness* harness, const v1beta1::Pod& pod)
       : harness_(harness),
         pre_filter_(dynamic_cast<sdk::PreFilterPlugin&>(harness->plugin())),
         filter_(dynamic_cast<sdk::FilterPlugin&>(harness->plugin())),
@@ -356,7 +358,7 @@ class Rehearsal {
   sdk::PluginState clone_;
 };
 
-void CheckAddAndRemove(World* world, const v1alpha1::Pod& pod) {
+void CheckAddAndRemove(World* world, const v1beta1::Pod& pod) {
   world->harness->PreFilter(pod);  // Makes the pod known.
   Rehearsal rehearsal(world->harness.get(), pod);
   if (!rehearsal.Begin()) return;
@@ -385,7 +387,7 @@ TEST(RecountTest, AddPodAndRemovePodEqualPreFilterOnTheOtherCluster) {
     World world(seed, Descriptor());
     for (int step = 0; step < 40; ++step) {
       world.Change();
-      const v1alpha1::Pod pod = world.Question();
+      const v1beta1::Pod pod = world.Question();
       SCOPED_TRACE(absl::StrCat("seed ", seed, ", step ", step, ": ", pod.ShortDebugString()));
       CheckAddAndRemove(&world, pod);
       if (::testing::Test::HasFatalFailure()) return;

@@ -37,7 +37,7 @@ class TermFinder {
   }
   // Calls fn(T*) once for each value whose term may match the pod; fn must check the match.
   template <typename Fn>
-  void ForEachCandidate(const v1alpha1::Pod& pod, Fn&& fn) const {
+  void ForEachCandidate(const v1beta1::Pod& pod, Fn&& fn) const {
     anywhere_.ForEach(pod, fn);
     auto it = by_namespace_.find(pod.namespace_());
     if (it != by_namespace_.end()) it->second.ForEach(pod, fn);
@@ -54,7 +54,7 @@ class TermFinder {
     std::vector<T*> others;
 
     template <typename Fn>
-    void ForEach(const v1alpha1::Pod& pod, Fn& fn) const {
+    void ForEach(const v1beta1::Pod& pod, Fn& fn) const {
       for (T* value : others) fn(value);
       if (by_label.empty()) return;
       for (const auto& [key, label] : pod.labels()) {
@@ -79,7 +79,7 @@ class TermFinder {
   // The first IN requirement; null if there is none.
   static const sdk::Requirement* Anchor(const PodTerm& term) {
     for (const sdk::Requirement& requirement : term.selector.requirements()) {
-      if (requirement.op == v1alpha1::SelectorRequirement::IN) return &requirement;
+      if (requirement.op == v1beta1::SelectorRequirement::OPERATOR_IN) return &requirement;
     }
     return nullptr;
   }

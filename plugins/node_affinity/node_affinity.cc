@@ -16,7 +16,7 @@
 namespace outboard::node_affinity {
 namespace {
 
-using v1alpha1::SelectorRequirement;
+using v1beta1::SelectorRequirement;
 
 struct RequiredState : sdk::AttemptState {
   sdk::RequiredNodeAffinity required;
@@ -25,15 +25,16 @@ struct PreferredState : sdk::AttemptState {
   sdk::PreferredNodeTerms preferred;
 };
 
-const v1alpha1::NodeAffinity& AffinityOf(const sdk::Attempt& attempt) {
+const v1beta1::NodeAffinity& AffinityOf(const sdk::Attempt& attempt) {
   return attempt.pod().proto().affinity().node_affinity();
 }
 
 // The node names that a term allows; nullopt: the term does not restrict names.
-std::optional<std::set<std::string>> NamesOfTerm(const v1alpha1::NodeSelectorTerm& term) {
+std::optional<std::set<std::string>> NamesOfTerm(const v1beta1::NodeSelectorTerm& term) {
   std::optional<std::set<std::string>> names;
   for (const SelectorRequirement& field : term.match_fields()) {
-    if (field.key() != "metadata.name" || field.operator_() != SelectorRequirement::IN) continue;
+    if (field.key() != "metadata.name" || field.operator_() != SelectorRequirement::OPERATOR_IN)
+      continue;
     std::set<std::string> listed(field.values().begin(), field.values().end());
     if (names) {
       std::set<std::string> both;
@@ -54,7 +55,7 @@ class NodeAffinity : public sdk::Plugin,
                      public sdk::ScorePlugin,
                      public sdk::QueueingHintPlugin {
  public:
-  explicit NodeAffinity(const v1alpha1::NodeAffinity& added) {
+  explicit NodeAffinity(const v1beta1::NodeAffinity& added) {
     if (added.has_required_during_scheduling_ignored_during_execution()) {
       added_required_.emplace(added.required_during_scheduling_ignored_during_execution());
     }
@@ -67,7 +68,7 @@ class NodeAffinity : public sdk::Plugin,
   }
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
-    const v1alpha1::NodeAffinity& affinity = AffinityOf(attempt);
+    const v1beta1::NodeAffinity& affinity = AffinityOf(attempt);
     const bool has_required = affinity.has_required_during_scheduling_ignored_during_execution();
     if (!has_required && !added_required_ && attempt.pod().proto().node_selector().empty()) {
       return sdk::Verdict::Skip();
@@ -78,7 +79,7 @@ class NodeAffinity : public sdk::Plugin,
         affinity.required_during_scheduling_ignored_during_execution().node_selector_terms();
     if (terms.empty()) return sdk::Verdict::Success();
     std::set<std::string> names;
-    for (const v1alpha1::NodeSelectorTerm& term : terms) {
+    for (const v1beta1::NodeSelectorTerm& term : terms) {
       std::optional<std::set<std::string>> of_term = NamesOfTerm(term);
       if (!of_term) return sdk::Verdict::Success();  // Terms are alternatives: any node may match.
       names.merge(*of_term);
@@ -169,12 +170,12 @@ class NodeAffinity : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodeAffinity";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.default_weight = 2;
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {sdk::WakeOn(
-      "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+  d.wake_up_events = {sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD,
+                                           v1beta1::ClusterEvent::ACTION_UPDATE_NODE_LABEL})};
   d.signature = {{"spec.nodeSelector", "spec.affinity"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

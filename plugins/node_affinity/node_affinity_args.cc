@@ -12,18 +12,18 @@
 namespace outboard::node_affinity {
 namespace {
 
-using v1alpha1::NodeSelectorTerm;
-using v1alpha1::SelectorRequirement;
+using v1beta1::NodeSelectorTerm;
+using v1beta1::SelectorRequirement;
 
 const std::vector<std::pair<std::string, SelectorRequirement::Operator>>& Operators() {
   static const auto& operators =
       *new std::vector<std::pair<std::string, SelectorRequirement::Operator>>{
-          {"In", SelectorRequirement::IN},
-          {"NotIn", SelectorRequirement::NOT_IN},
-          {"Exists", SelectorRequirement::EXISTS},
-          {"DoesNotExist", SelectorRequirement::DOES_NOT_EXIST},
-          {"Gt", SelectorRequirement::GT},
-          {"Lt", SelectorRequirement::LT}};
+          {"In", SelectorRequirement::OPERATOR_IN},
+          {"NotIn", SelectorRequirement::OPERATOR_NOT_IN},
+          {"Exists", SelectorRequirement::OPERATOR_EXISTS},
+          {"DoesNotExist", SelectorRequirement::OPERATOR_DOES_NOT_EXIST},
+          {"Gt", SelectorRequirement::OPERATOR_GT},
+          {"Lt", SelectorRequirement::OPERATOR_LT}};
   return operators;
 }
 
@@ -94,8 +94,8 @@ const char kArgsSchema[] = R"json({
         "operator": {"enum": ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"]},
         "values": {"type": "array", "items": {"type": "string"}}}}}})json";
 
-v1alpha1::NodeAffinity ReadAddedAffinity(const sdk::ArgsObject& args) {
-  v1alpha1::NodeAffinity result;
+v1beta1::NodeAffinity ReadAddedAffinity(const sdk::ArgsObject& args) {
+  v1beta1::NodeAffinity result;
   if (!args.Has("addedAffinity")) return result;
   const sdk::ArgsObject added = args.Object("addedAffinity");
   const std::string kRequired = "requiredDuringSchedulingIgnoredDuringExecution";

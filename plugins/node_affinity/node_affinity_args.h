@@ -2,8 +2,8 @@
 #ifndef OUTBOARD_PLUGINS_NODE_AFFINITY_NODE_AFFINITY_ARGS_H_
 #define OUTBOARD_PLUGINS_NODE_AFFINITY_NODE_AFFINITY_ARGS_H_
 
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::node_affinity {
 
@@ -12,7 +12,7 @@ extern const char kArgsSchema[];
 
 // Reads and checks `addedAffinity`; reports errors to the reader. Absent: an affinity without
 // rules.
-v1alpha1::NodeAffinity ReadAddedAffinity(const sdk::ArgsObject& args);
+v1beta1::NodeAffinity ReadAddedAffinity(const sdk::ArgsObject& args);
 
 }  // namespace outboard::node_affinity
 

@@ -8,7 +8,7 @@
 namespace outboard::node_declared_features {
 namespace {
 
-using Event = v1alpha1::ClusterEvent;
+using Event = v1beta1::ClusterEvent;
 
 // Marks that PreFilter ran; the required features are in the pod.
 struct Required : sdk::AttemptState {};
@@ -69,12 +69,13 @@ class NodeDeclaredFeatures : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodeDeclaredFeatures";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER};
   d.wake_up_events = {
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_DECLARED_FEATURE}),
-      sdk::WakeOn("Pod", {Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
-                          Event::UPDATE_POD_TOLERATION,
-                          Event::UPDATE_POD_SCHEDULING_GATES_ELIMINATED, Event::UPDATE_OTHER})};
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_DECLARED_FEATURE}),
+      sdk::WakeOn("Pod", {Event::ACTION_UPDATE_POD_LABEL, Event::ACTION_UPDATE_POD_SCALE_DOWN,
+                          Event::ACTION_UPDATE_POD_TOLERATION,
+                          Event::ACTION_UPDATE_POD_SCHEDULING_GATES_ELIMINATED,
+                          Event::ACTION_UPDATE_OTHER})};
   d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

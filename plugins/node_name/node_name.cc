@@ -28,8 +28,8 @@ class NodeName : public sdk::Plugin, public sdk::NodeLocalPlugin, public sdk::Fi
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodeName";
-  d.extension_points = {v1alpha1::FILTER};
-  d.wake_up_events = {sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD})};
   d.signature = {{"spec.nodeName"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

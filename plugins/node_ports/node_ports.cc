@@ -16,25 +16,25 @@ struct WantedPorts : sdk::AttemptState {
   std::vector<sdk::HostPort> ports;
 };
 
-void AppendPorts(const v1alpha1::Container& container, std::vector<sdk::HostPort>* ports) {
-  for (const v1alpha1::ContainerPort& port : container.ports()) {
+void AppendPorts(const v1beta1::Container& container, std::vector<sdk::HostPort>* ports) {
+  for (const v1beta1::ContainerPort& port : container.ports()) {
     if (port.host_port() <= 0) continue;
     sdk::HostPort wanted;
     wanted.ip = port.host_ip().empty() ? kAnyIp : port.host_ip();
     wanted.protocol =
-        port.protocol() == v1alpha1::PROTOCOL_UNSPECIFIED ? v1alpha1::TCP : port.protocol();
+        port.protocol() == v1beta1::PROTOCOL_UNSPECIFIED ? v1beta1::PROTOCOL_TCP : port.protocol();
     wanted.port = port.host_port();
     ports->push_back(std::move(wanted));
   }
 }
 
-std::vector<sdk::HostPort> PortsOf(const v1alpha1::Pod& pod) {
+std::vector<sdk::HostPort> PortsOf(const v1beta1::Pod& pod) {
   std::vector<sdk::HostPort> ports;
   // An init container releases its ports before the pod runs, unless it is a sidecar.
-  for (const v1alpha1::Container& container : pod.init_containers()) {
+  for (const v1beta1::Container& container : pod.init_containers()) {
     if (container.restart_policy_always()) AppendPorts(container, &ports);
   }
-  for (const v1alpha1::Container& container : pod.containers()) AppendPorts(container, &ports);
+  for (const v1beta1::Container& container : pod.containers()) AppendPorts(container, &ports);
   return ports;
 }
 
@@ -72,7 +72,7 @@ class NodePorts : public sdk::Plugin,
   // A deleted pod helps if it had a port that this pod requests, on any node.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     if (change.old_pod == nullptr) return sdk::Hint::kQueue;  // A node was added.
-    const v1alpha1::Pod& gone = *change.old_pod;
+    const v1beta1::Pod& gone = *change.old_pod;
     if (gone.node_name().empty() && gone.nominated_node_name().empty()) return sdk::Hint::kSkip;
     return AnyConflict(PortsOf(pod.proto()), PortsOf(gone)) ? sdk::Hint::kQueue : sdk::Hint::kSkip;
   }
@@ -97,9 +97,9 @@ class NodePorts : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodePorts";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
-  d.wake_up_events = {sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::DELETE}),
-                      sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {sdk::WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_DELETE}),
+                      sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD})};
   d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

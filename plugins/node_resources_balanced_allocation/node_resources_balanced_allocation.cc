@@ -99,7 +99,7 @@ class NodeResourcesBalancedAllocation : public sdk::Plugin,
   }
 
  private:
-  std::vector<int64_t> PodRequests(const v1alpha1::Pod& pod) const {
+  std::vector<int64_t> PodRequests(const v1beta1::Pod& pod) const {
     sdk::PodRequestsOptions options;
     options.use_status = true;
     const sdk::Resources requests = sdk::ComputePodRequests(pod, options);
@@ -175,7 +175,7 @@ std::vector<std::string> ReadResources(const sdk::ArgsObject& args) {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodeResourcesBalancedAllocation";
-  d.extension_points = {v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
   d.signature = {{"spec.containers"}};
   d.maturity = sdk::Maturity::kBeta;

@@ -11,8 +11,8 @@ namespace {
 
 using sdk::Hint;
 
-int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
-  const auto& extended = node.allocatable().extended();
+int64_t ExtendedOf(const v1beta1::Node& node, const std::string& name) {
+  const auto& extended = node.allocatable().scalar();
   const auto it = extended.find(name);
   return it == extended.end() ? 0 : it->second;
 }
@@ -20,10 +20,10 @@ int64_t ExtendedOf(const v1alpha1::Node& node, const std::string& name) {
 // Calls fn(requested amount, amount of `before`, amount of `after`, whether DynamicResources checks
 // `after`) for every resource that the pod requests. Returns true as soon as fn does.
 template <typename Fn>
-bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
-                const v1alpha1::Node& after, const sdk::DeviceClasses& classes, Fn fn) {
-  const v1alpha1::ResourceList& a = before.allocatable();
-  const v1alpha1::ResourceList& b = after.allocatable();
+bool AnyRequest(const sdk::Resources& wanted, const v1beta1::Node& before,
+                const v1beta1::Node& after, const sdk::DeviceClasses& classes, Fn fn) {
+  const v1beta1::ResourceList& a = before.allocatable();
+  const v1beta1::ResourceList& b = after.allocatable();
   const auto any = [&](int64_t amount, int64_t had, int64_t has, bool delegated) {
     return amount > 0 && fn(amount, had, has, delegated);
   };
@@ -42,7 +42,7 @@ bool AnyRequest(const sdk::Resources& wanted, const v1alpha1::Node& before,
   return false;
 }
 
-Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before, const v1alpha1::Node& after,
+Hint AfterNode(const v1beta1::Pod& pod, const v1beta1::Node* before, const v1beta1::Node& after,
                const sdk::DeviceClasses& classes) {
   const sdk::Resources wanted = sdk::ComputePodRequests(pod);
   const bool too_small = after.allocatable().pods() < 1 ||
@@ -60,8 +60,8 @@ Hint AfterNode(const v1alpha1::Pod& pod, const v1alpha1::Node* before, const v1a
   return grew ? Hint::kQueue : Hint::kSkip;
 }
 
-Hint AfterScaleDown(const v1alpha1::Pod& pod, const v1alpha1::Pod& before,
-                    const v1alpha1::Pod& after) {
+Hint AfterScaleDown(const v1beta1::Pod& pod, const v1beta1::Pod& before,
+                    const v1beta1::Pod& after) {
   if (after.uid() == pod.uid()) return Hint::kQueue;
   if (after.node_name().empty()) return Hint::kSkip;
   sdk::PodRequestsOptions options;
@@ -83,8 +83,8 @@ Hint AfterScaleDown(const v1alpha1::Pod& pod, const v1alpha1::Pod& before,
   return Hint::kSkip;
 }
 
-Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* before,
-                      const v1alpha1::DeviceClass& after) {
+Hint AfterDeviceClass(const v1beta1::Pod& pod, const v1beta1::DeviceClass* before,
+                      const v1beta1::DeviceClass& after) {
   if (before != nullptr && before->extended_resource_name() == after.extended_resource_name()) {
     return Hint::kSkip;
   }
@@ -100,7 +100,7 @@ Hint AfterDeviceClass(const v1alpha1::Pod& pod, const v1alpha1::DeviceClass* bef
 
 }  // namespace
 
-Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
+Hint HintOf(const v1beta1::Pod& pod, const sdk::ObjectChange& change,
             const sdk::DeviceClasses& classes) {
   if (change.new_node != nullptr) return AfterNode(pod, change.old_node, *change.new_node, classes);
   if (change.new_object != nullptr) {
@@ -110,7 +110,7 @@ Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
   }
   if (change.new_pod != nullptr) return AfterScaleDown(pod, *change.old_pod, *change.new_pod);
   // A pod was deleted: any of its resources may be the missing one.
-  const v1alpha1::Pod& gone = *change.old_pod;
+  const v1beta1::Pod& gone = *change.old_pod;
   return gone.node_name().empty() && gone.nominated_node_name().empty() ? Hint::kSkip
                                                                         : Hint::kQueue;
 }

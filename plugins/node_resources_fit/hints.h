@@ -9,7 +9,7 @@ namespace outboard::node_resources_fit {
 
 // kube-scheduler's hints (v1.36). Uses only the size of a node, not the pods on it. Ignores no
 // resource, whatever the profile's arguments say. Pure.
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change,
+sdk::Hint HintOf(const v1beta1::Pod& pod, const sdk::ObjectChange& change,
                  const sdk::DeviceClasses& classes);
 
 }  // namespace outboard::node_resources_fit

@@ -64,8 +64,8 @@ const Verdict& FilterState::VerdictFor(uint64_t lacking) {
   }
   verdicts.emplace_back(lacking,
                         std::make_unique<Verdict>((lacking & kUnresolvableBit) != 0
-                                                      ? v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE
-                                                      : v1alpha1::UNSCHEDULABLE,
+                                                      ? v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE
+                                                      : v1beta1::CODE_UNSCHEDULABLE,
                                                   std::move(reasons)));
   return *verdicts.back().second;
 }
@@ -108,11 +108,11 @@ class NodeResourcesFit : public sdk::Plugin,
   }
 
   void OnReset() override { classes_.Clear(); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     classes_.Change(old, object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override { classes_.Remove(object); }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override { classes_.Remove(object); }
 
  private:
   bool Ignored(const std::string& resource) const;
@@ -134,7 +134,7 @@ bool NodeResourcesFit::Ignored(const std::string& resource) const {
 
 Verdict NodeResourcesFit::PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const {
   // A pending pod counts by its spec; statuses count only for pods on nodes.
-  const v1alpha1::Pod& pod = attempt.pod().proto();
+  const v1beta1::Pod& pod = attempt.pod().proto();
   const bool spec_is_usage = pod.container_statuses().empty();
   const sdk::Resources computed = spec_is_usage ? sdk::Resources() : sdk::ComputePodRequests(pod);
   const sdk::Resources& requests = spec_is_usage ? attempt.pod().usage().requests : computed;
@@ -358,16 +358,18 @@ constexpr char kArgsSchema[] = R"({
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor descriptor;
   descriptor.name = "NodeResourcesFit";
-  descriptor.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                                 v1alpha1::SCORE};
+  descriptor.extension_points = {
+      v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+      v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   descriptor.default_weight = 1;
   descriptor.args_schema = kArgsSchema;
-  descriptor.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_SCALE_DOWN}),
-                               sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE}),
-                               sdk::WakeOn("DeviceClass", {Event::ADD, Event::UPDATE_OTHER})};
+  descriptor.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE}),
+      sdk::WakeOn("DeviceClass", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   descriptor.signature = {{"spec.containers"}};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;

@@ -16,7 +16,7 @@ class NodeUnschedulable : public sdk::Plugin,
  public:
   NodeUnschedulable() {
     cordon_.set_key("node.kubernetes.io/unschedulable");
-    cordon_.set_effect(v1alpha1::NO_SCHEDULE);
+    cordon_.set_effect(v1beta1::TAINT_EFFECT_NO_SCHEDULE);
   }
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
@@ -42,7 +42,7 @@ class NodeUnschedulable : public sdk::Plugin,
   }
 
  private:
-  v1alpha1::Taint cordon_;
+  v1beta1::Taint cordon_;
   const sdk::Verdict unschedulable_ = sdk::Verdict::Unresolvable("node(s) were unschedulable");
 };
 
@@ -51,10 +51,10 @@ class NodeUnschedulable : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NodeUnschedulable";
-  d.extension_points = {v1alpha1::FILTER};
-  d.wake_up_events = {
-      sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_TAINT}),
-      sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::UPDATE_POD_TOLERATION})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD,
+                                           v1beta1::ClusterEvent::ACTION_UPDATE_NODE_TAINT}),
+                      sdk::WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_UPDATE_POD_TOLERATION})};
   d.signature = {{"spec.tolerations"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -26,22 +26,22 @@ struct AttachableVolume {
 };
 
 // Whether the pod has a volume that a driver may have to attach.
-bool HasAttachableVolume(const v1alpha1::Pod& pod) {
+bool HasAttachableVolume(const v1beta1::Pod& pod) {
   return std::any_of(pod.volumes().begin(), pod.volumes().end(), [](const auto& volume) {
     return sdk::IsClaimVolume(volume) || volume.has_migrated();
   });
 }
 
-bool IsAttachable(const v1alpha1::CsiVolume& csi) {
+bool IsAttachable(const v1beta1::CsiVolume& csi) {
   return csi.in_tree_plugin().empty() || sdk::IsMigratedPlugin(csi.in_tree_plugin());
 }
 
 // The volume that will be provisioned for a claim, derived from its class. No driver uses such a
 // handle.
-std::optional<AttachableVolume> FutureVolume(const v1alpha1::PersistentVolumeClaim& claim,
+std::optional<AttachableVolume> FutureVolume(const v1beta1::PersistentVolumeClaim& claim,
                                              const sdk::ClusterObjects& objects) {
   if (claim.storage_class_name().empty()) return std::nullopt;
-  const auto* storage_class = objects.Find<v1alpha1::StorageClass>(claim.storage_class_name());
+  const auto* storage_class = objects.Find<v1beta1::StorageClass>(claim.storage_class_name());
   if (storage_class == nullptr) return std::nullopt;
   const absl::string_view provisioner = storage_class->provisioner();
   const absl::string_view driver = sdk::DriverOfProvisioner(provisioner).value_or(provisioner);
@@ -50,13 +50,13 @@ std::optional<AttachableVolume> FutureVolume(const v1alpha1::PersistentVolumeCla
 }
 
 // nullopt: the claim has no volume that counts.
-std::optional<AttachableVolume> VolumeOfClaim(const v1alpha1::PersistentVolumeClaim& claim,
+std::optional<AttachableVolume> VolumeOfClaim(const v1beta1::PersistentVolumeClaim& claim,
                                               const sdk::ClusterObjects& objects) {
-  const v1alpha1::PersistentVolume* volume =
+  const v1beta1::PersistentVolume* volume =
       claim.volume_name().empty() ? nullptr
-                                  : objects.Find<v1alpha1::PersistentVolume>(claim.volume_name());
+                                  : objects.Find<v1beta1::PersistentVolume>(claim.volume_name());
   if (volume == nullptr) return FutureVolume(claim, objects);
-  const v1alpha1::CsiVolume& csi = volume->csi();
+  const v1beta1::CsiVolume& csi = volume->csi();
   if (csi.driver().empty() || csi.volume_handle().empty() || !IsAttachable(csi)) {
     return std::nullopt;
   }
@@ -69,12 +69,12 @@ std::string UniqueName(absl::string_view driver, absl::string_view handle) {
 
 // Adds the attachable volumes of a pod. A missing claim is an error for the new pod, and is ignored
 // for other pods.
-sdk::Verdict AddVolumes(const v1alpha1::Pod& pod, bool is_new, const sdk::ClusterObjects& objects,
+sdk::Verdict AddVolumes(const v1beta1::Pod& pod, bool is_new, const sdk::ClusterObjects& objects,
                         VolumeSet* volumes) {
-  for (const v1alpha1::Volume& volume : pod.volumes()) {
+  for (const v1beta1::Volume& volume : pod.volumes()) {
     const std::optional<sdk::PodClaim> named = sdk::ClaimOfVolume(pod, volume);
     if (!named) {
-      const v1alpha1::CsiVolume& csi = volume.migrated();
+      const v1beta1::CsiVolume& csi = volume.migrated();
       if (volume.has_migrated() && IsAttachable(csi)) {
         volumes->try_emplace(UniqueName(csi.driver(), csi.volume_handle()), csi.driver());
       }
@@ -98,19 +98,19 @@ sdk::Verdict AddVolumes(const v1alpha1::Pod& pod, bool is_new, const sdk::Cluste
   return sdk::Verdict::Success();
 }
 
-bool HasLimits(const v1alpha1::CsiNode& node) {
+bool HasLimits(const v1beta1::CsiNode& node) {
   return std::any_of(node.drivers().begin(), node.drivers().end(),
                      [](const auto& driver) { return driver.has_allocatable_count(); });
 }
 
 // Whether the volume's in-tree plugin is migrated to a CSI driver; true even if the volume's name
 // cannot be translated.
-bool IsMigratable(const v1alpha1::Volume& volume) {
+bool IsMigratable(const v1beta1::Volume& volume) {
   return volume.has_migrated() || volume.source() == "awsElasticBlockStore";
 }
 
 // Whether a deleted pod had a node, and a volume there that may have counted.
-bool FreesVolumes(const v1alpha1::Pod& gone) {
+bool FreesVolumes(const v1beta1::Pod& gone) {
   if (gone.node_name().empty() && gone.nominated_node_name().empty()) return false;
   return std::any_of(gone.volumes().begin(), gone.volumes().end(), [](const auto& volume) {
     return sdk::IsClaimVolume(volume) || IsMigratable(volume);
@@ -119,7 +119,7 @@ bool FreesVolumes(const v1alpha1::Pod& gone) {
 
 // Whether the detached volume may belong to a driver that the pod needs. For a pod with a claim the
 // driver is not checked.
-bool ConcernsPod(const v1alpha1::VolumeAttachment& gone, const v1alpha1::Pod& pod) {
+bool ConcernsPod(const v1beta1::VolumeAttachment& gone, const v1beta1::Pod& pod) {
   return std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
     if (volume.source() == "persistentVolumeClaim") return true;
     if (!IsMigratable(volume)) return false;
@@ -128,7 +128,7 @@ bool ConcernsPod(const v1alpha1::VolumeAttachment& gone, const v1alpha1::Pod& po
 }
 
 // Whether the limit of a driver grew. As in kube-scheduler, a driver without a limit counts as 0.
-bool AnyLimitGrew(const v1alpha1::CsiNode& before, const v1alpha1::CsiNode& after) {
+bool AnyLimitGrew(const v1beta1::CsiNode& before, const v1beta1::CsiNode& after) {
   absl::flat_hash_map<absl::string_view, int32_t> limits;
   for (const auto& driver : before.drivers()) limits[driver.name()] = driver.allocatable_count();
   return std::any_of(after.drivers().begin(), after.drivers().end(), [&](const auto& driver) {
@@ -166,7 +166,7 @@ class NodeVolumeLimits : public sdk::Plugin,
     const sdk::ClusterObjects& objects = attempt.cluster().objects();
     block.ForEach([&](int i, sdk::Slot slot) {
       const sdk::NodeView node = attempt.cluster().node(slot);
-      const auto* csi_node = objects.Find<v1alpha1::CsiNode>(node.name());
+      const auto* csi_node = objects.Find<v1beta1::CsiNode>(node.name());
       if (csi_node == nullptr || !HasLimits(*csi_node)) return;
       const sdk::Verdict verdict = EvaluateNode(*state, node, *csi_node, objects);
       if (!verdict.ok()) sink.RejectWith(i, verdict);
@@ -178,14 +178,14 @@ class NodeVolumeLimits : public sdk::Plugin,
   }
 
   void OnReset() override { attachments_.clear(); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     if (!object.has_volume_attachment()) return;
     if (old != nullptr) OnObjectRemoved(*old);
-    const v1alpha1::VolumeAttachment& attachment = object.volume_attachment();
+    const v1beta1::VolumeAttachment& attachment = object.volume_attachment();
     attachments_[attachment.node_name()].insert(attachment.name());
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     if (!object.has_volume_attachment()) return;
     auto node = attachments_.find(object.volume_attachment().node_name());
     if (node == attachments_.end()) return;
@@ -194,10 +194,10 @@ class NodeVolumeLimits : public sdk::Plugin,
   }
 
  private:
-  static bool Helps(const v1alpha1::Pod& pod, const sdk::ObjectChange& change) {
+  static bool Helps(const v1beta1::Pod& pod, const sdk::ObjectChange& change) {
     if (change.old_pod != nullptr) return FreesVolumes(*change.old_pod);
-    const v1alpha1::ClusterObject* before = change.old_object;
-    const v1alpha1::ClusterObject* after = change.new_object;
+    const v1beta1::ClusterObject* before = change.old_object;
+    const v1beta1::ClusterObject* after = change.new_object;
     if (after == nullptr) return ConcernsPod(before->volume_attachment(), pod);
     if (after->has_persistent_volume_claim()) {
       return sdk::UsesClaim(pod, after->persistent_volume_claim());
@@ -214,7 +214,7 @@ class NodeVolumeLimits : public sdk::Plugin,
 
   // Recounts the pods of each node, so that pods of a hypothesis count.
   sdk::Verdict EvaluateNode(const NewVolumes& wanted, const sdk::NodeView& node,
-                            const v1alpha1::CsiNode& csi_node,
+                            const v1beta1::CsiNode& csi_node,
                             const sdk::ClusterObjects& objects) const {
     VolumeSet attached;
     for (const sdk::PodRecord* pod : node.pods()) {
@@ -232,7 +232,7 @@ class NodeVolumeLimits : public sdk::Plugin,
     for (const auto& [name, driver] : wanted.volumes) {
       if (!attached.contains(name)) ++new_counts[driver];
     }
-    for (const v1alpha1::CsiNodeDriver& driver : csi_node.drivers()) {
+    for (const v1beta1::CsiNodeDriver& driver : csi_node.drivers()) {
       if (!driver.has_allocatable_count()) continue;
       auto more = new_counts.find(driver.name());
       if (more == new_counts.end()) continue;
@@ -248,10 +248,10 @@ class NodeVolumeLimits : public sdk::Plugin,
     auto names = attachments_.find(node_name);
     if (names == attachments_.end()) return;
     for (const std::string& name : names->second) {
-      const auto* attachment = objects.Find<v1alpha1::VolumeAttachment>(name);
+      const auto* attachment = objects.Find<v1beta1::VolumeAttachment>(name);
       if (attachment == nullptr || attachment->attacher().empty()) continue;
       const auto* volume =
-          objects.Find<v1alpha1::PersistentVolume>(attachment->persistent_volume_name());
+          objects.Find<v1beta1::PersistentVolume>(attachment->persistent_volume_name());
       // As in kube-scheduler, translated volumes are ignored here.
       if (volume == nullptr || !volume->has_csi() || !volume->csi().in_tree_plugin().empty()) {
         continue;
@@ -269,14 +269,14 @@ class NodeVolumeLimits : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = "NodeVolumeLimits";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
-  d.wake_up_events = {sdk::WakeOn("CSINode", {Event::ADD, Event::UPDATE_OTHER}),
-                      sdk::WakeOn("Pod", {Event::DELETE}),
-                      sdk::WakeOn("PersistentVolumeClaim", {Event::ADD}),
-                      sdk::WakeOn("VolumeAttachment", {Event::DELETE})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {sdk::WakeOn("CSINode", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+                      sdk::WakeOn("Pod", {Event::ACTION_DELETE}),
+                      sdk::WakeOn("PersistentVolumeClaim", {Event::ACTION_ADD}),
+                      sdk::WakeOn("VolumeAttachment", {Event::ACTION_DELETE})};
   d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -28,7 +28,7 @@ TEST(NodeVolumeLimitsTest, FollowsVolumeAttachments) {
     harness->AddObject(object(yaml));
   }
   sdk::testing::PodBuilder pod("p");
-  v1alpha1::Volume* volume = pod.proto().add_volumes();
+  v1beta1::Volume* volume = pod.proto().add_volumes();
   volume->set_source("persistentVolumeClaim");
   volume->set_claim_name("c");
   auto verdicts = harness->Filter(pod);

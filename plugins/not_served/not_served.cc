@@ -27,8 +27,8 @@ const char kArgsSchema[] = R"json({
       "default": [], "description": "Fields that another plugin of the profile supports."}}})json";
 
 // A message about an unsupported feature of the pod; nullopt: none.
-std::optional<std::string> UnservedFeature(const v1alpha1::Pod& pod, bool groups_served) {
-  for (const v1alpha1::Volume& volume : pod.volumes()) {
+std::optional<std::string> UnservedFeature(const v1beta1::Pod& pod, bool groups_served) {
+  for (const v1beta1::Volume& volume : pod.volumes()) {
     if (volume.source() != "unknown") continue;
     return Message(absl::StrCat("volume \"", volume.name(), "\" of an unknown kind"),
                    "NodeVolumeLimits");
@@ -60,7 +60,7 @@ class NotServed : public sdk::Plugin, public sdk::PreFilterPlugin {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "NotServed";
-  d.extension_points = {v1alpha1::PRE_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER};
   d.args_schema = kArgsSchema;
   d.signature = {{"spec.containers", "spec.resourceClaims", kSchedulingGroup, "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;

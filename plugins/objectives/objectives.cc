@@ -35,7 +35,7 @@ std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
 }
 
-std::string PodName(const v1alpha1::Pod& pod) {
+std::string PodName(const v1beta1::Pod& pod) {
   return absl::StrCat("pod ", pod.namespace_(), "/", pod.name());
 }
 
@@ -146,7 +146,7 @@ class Objectives : public sdk::Plugin,
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const Preferences preferences = ReadPreferences(pod, args_.weights, nullptr);
     if (!preferences.weights.any()) return sdk::Verdict::Skip();
     auto& state = attempt.NewScoreState<PreferencesState>();
@@ -237,7 +237,7 @@ class Objectives : public sdk::Plugin,
                                 ? sdk::StringTable::kNone
                                 : cluster_.node(slot).LabelValueId(region_key);
     if (std::exchange(region_[slot], region) != region) outside_.Forget();
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
     double cost_of_node = NodeCosts::kUnknown;
     if (const std::string* text = sdk::FindValue(node.labels(), args_.cost_label)) {
@@ -500,15 +500,15 @@ class Objectives : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_OTHER})};
+  d.wake_up_events = {sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
+                      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
+                                          Event::ACTION_UPDATE_OTHER})};
   for (const char* key :
        {kWeightsAnnotation, kNearPodsAnnotation, kDataAnnotation, kDataWithinAnnotation,
         kLatestStartAnnotation, kHighestCostAnnotation, kRegionsAnnotation}) {

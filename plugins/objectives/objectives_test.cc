@@ -72,7 +72,9 @@ TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {
         const sdk::PodRecord* record = harness->cluster().FindPod(uid);
         if (record == nullptr || !record->pod.node_name().empty()) break;
         const bool assume = random() % 2 == 0;
-        harness->Place(uid, assume ? v1alpha1::ASSUMED : v1alpha1::UNPLACED, "b");
+        harness->Place(
+            uid, assume ? v1beta1::PLACEMENT_STATE_ASSUMED : v1beta1::PLACEMENT_STATE_UNPLACED,
+            "b");
         int64_t count = 0;
         if (!absl::SimpleAtoi(record->pod.labels().at("licence.outboard/m"), &count)) count = 0;
         held[uid] = assume ? count : 0;
@@ -117,7 +119,7 @@ class EvictAll : public sdk::Plugin, public sdk::PostFilterPlugin {
 TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
   sdk::PluginDescriptor evict_all;
   evict_all.name = "EvictAll";
-  evict_all.extension_points = {v1alpha1::POST_FILTER};
+  evict_all.extension_points = {v1beta1::EXTENSION_POINT_POST_FILTER};
   evict_all.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<EvictAll>();
   };
@@ -135,7 +137,7 @@ TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
   (*harness)->AddPod(PodBuilder("a").OnNode("many").Label("licence.outboard/m", "4"));
   (*harness)->AddPod(PodBuilder("b").OnNode("few").Label("licence.outboard/m", "1"));
   (*harness)->AddPod(PodBuilder("c").OnNode("none").Label("licence.outboard/x", "4"));
-  const v1alpha1::PostFilterResponse response =
+  const v1beta1::PostFilterResponse response =
       (*harness)->Attempt(PodBuilder("p").Label("licence.outboard/m", "2"));
   ASSERT_EQ(response.rejection().reasons_size(), 1);
   EXPECT_EQ(response.rejection().reasons(0), "many");
@@ -144,18 +146,18 @@ TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
 // A profile may enable the plugin at single extension points.
 TEST(Objectives, EvaluatesWithoutPreFilterAndPreScore) {
   sdk::PluginDescriptor descriptor = Descriptor();
-  descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  descriptor.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_SCORE};
   auto harness = PluginHarness::Create(descriptor, "");
   ASSERT_TRUE(harness.ok()) << harness.status();
   (*harness)->AddNode(NodeBuilder("a").Label("node-cost-per-hour", "3"));
-  const v1alpha1::Pod bounded = PodBuilder("p").Annotation("outboard/sla-highest-cost", "2");
+  const v1beta1::Pod bounded = PodBuilder("p").Annotation("outboard/sla-highest-cost", "2");
   EXPECT_EQ((*harness)->Filter(bounded).at("a").reasons()[0], "node costs 3, highest cost 2");
   EXPECT_EQ((*harness)->RawScore(bounded)->at("a"), 25);
-  const v1alpha1::Pod late =
+  const v1beta1::Pod late =
       PodBuilder("q").Annotation("outboard/sla-latest-start", "1969-01-01T00:00:00Z");
   EXPECT_EQ((*harness)->Filter(late).at("a").reasons()[0],
             "latest start 1969-01-01T00:00:00Z is past");
-  const v1alpha1::Pod plain =
+  const v1beta1::Pod plain =
       PodBuilder("r").Annotation("outboard/objectives", "cost=0,distance=0,gpu=0,cpu=0");
   EXPECT_TRUE((*harness)->Filter(plain).at("a").ok());
   EXPECT_EQ((*harness)->RawScore(plain)->at("a"), 0);

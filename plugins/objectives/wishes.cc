@@ -17,7 +17,7 @@ constexpr char kThisNode[] = "node";
 // Reports invalid values of a pod; silent without `malformed`.
 class Complaints {
  public:
-  Complaints(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed)
+  Complaints(const v1beta1::Pod& pod, sdk::MalformedValues* malformed)
       : pod_(pod), malformed_(malformed) {}
   void Add(absl::string_view key, absl::string_view value, absl::string_view wanted) const {
     if (malformed_ == nullptr) return;
@@ -35,7 +35,7 @@ class Complaints {
   }
 
  private:
-  const v1alpha1::Pod& pod_;
+  const v1beta1::Pod& pod_;
   sdk::MalformedValues* const malformed_;
 };
 
@@ -90,7 +90,7 @@ std::optional<std::vector<std::string>> ParseNames(absl::string_view text) {
   return names;
 }
 
-Preferences ReadPreferences(const v1alpha1::Pod& pod, const Weights& defaults,
+Preferences ReadPreferences(const v1beta1::Pod& pod, const Weights& defaults,
                             sdk::MalformedValues* malformed) {
   const Complaints complaints(pod, malformed);
   Preferences preferences;
@@ -105,7 +105,7 @@ Preferences ReadPreferences(const v1alpha1::Pod& pod, const Weights& defaults,
   return preferences;
 }
 
-Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& levels,
+Bounds ReadBounds(const v1beta1::Pod& pod, const std::vector<std::string>& levels,
                   sdk::MalformedValues* malformed) {
   const Complaints complaints(pod, malformed);
   Bounds bounds;
@@ -132,7 +132,7 @@ Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& leve
   return bounds;
 }
 
-Licences ReadLicences(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+Licences ReadLicences(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) {
   Licences licences;
   for (const auto& [key, value] : pod.labels()) {
     absl::string_view name = key;

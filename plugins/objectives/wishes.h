@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/label_values.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::objectives {
 
@@ -60,12 +60,12 @@ struct Bounds {
 };
 
 // Read one pod. An invalid value counts as absent, and is reported unless `malformed` is null.
-Preferences ReadPreferences(const v1alpha1::Pod& pod, const Weights& defaults,
+Preferences ReadPreferences(const v1beta1::Pod& pod, const Weights& defaults,
                             sdk::MalformedValues* malformed);
-Bounds ReadBounds(const v1alpha1::Pod& pod, const std::vector<std::string>& levels,
+Bounds ReadBounds(const v1beta1::Pod& pod, const std::vector<std::string>& levels,
                   sdk::MalformedValues* malformed);
 // Sorted by name; amounts are above 0.
-Licences ReadLicences(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+Licences ReadLicences(const v1beta1::Pod& pod, sdk::MalformedValues* malformed);
 
 }  // namespace outboard::objectives
 

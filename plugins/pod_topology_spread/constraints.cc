@@ -4,7 +4,7 @@
 
 namespace outboard::pod_topology_spread {
 
-using Proto = v1alpha1::TopologySpreadConstraint;
+using Proto = v1beta1::TopologySpreadConstraint;
 
 PodSelector PodSelector::Everything() {
   static const auto& everything =
@@ -15,7 +15,7 @@ PodSelector PodSelector::Everything() {
   return result;
 }
 
-absl::StatusOr<PodSelector> PodSelector::Parse(const v1alpha1::LabelSelector& selector) {
+absl::StatusOr<PodSelector> PodSelector::Parse(const v1beta1::LabelSelector& selector) {
   auto compiled = sdk::CompiledLabelSelector::Parse(selector);
   if (!compiled.ok()) return compiled.status();
   PodSelector result;
@@ -53,8 +53,9 @@ absl::StatusOr<std::vector<Constraint>> ConstraintsWithAction(
     constraint.max_skew = proto->max_skew();
     constraint.topology_key = proto->topology_key();
     if (proto->has_min_domains()) constraint.min_domains = proto->min_domains();
-    constraint.honor_affinity = proto->node_affinity_policy() != Proto::IGNORE;
-    constraint.honor_taints = proto->node_taints_policy() == Proto::HONOR;
+    constraint.honor_affinity =
+        proto->node_affinity_policy() != Proto::NODE_INCLUSION_POLICY_IGNORE;
+    constraint.honor_taints = proto->node_taints_policy() == Proto::NODE_INCLUSION_POLICY_HONOR;
     result.push_back(std::move(constraint));
   }
   return result;

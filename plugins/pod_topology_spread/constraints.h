@@ -8,12 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/selectors.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::pod_topology_spread {
 
-using WhenUnsatisfiable = v1alpha1::TopologySpreadConstraint::WhenUnsatisfiable;
+using WhenUnsatisfiable = v1beta1::TopologySpreadConstraint::WhenUnsatisfiable;
 
 // Which pods a constraint counts.
 //
@@ -25,7 +25,7 @@ class PodSelector {
   // Matches nothing: an absent label selector.
   PodSelector() = default;
   static PodSelector Everything();
-  static absl::StatusOr<PodSelector> Parse(const v1alpha1::LabelSelector& selector);
+  static absl::StatusOr<PodSelector> Parse(const v1beta1::LabelSelector& selector);
 
   bool Matches(const sdk::LabelMap& labels) const { return compiled_.Matches(labels); }
   bool nothing() const { return nothing_; }
@@ -54,7 +54,7 @@ struct Constraint {
 // Returns the constraints whose action is `action`. `pod_labels` provide the values of
 // matchLabelKeys. Returns the error of the first selector that cannot be parsed.
 absl::StatusOr<std::vector<Constraint>> ConstraintsWithAction(
-    absl::Span<const v1alpha1::TopologySpreadConstraint* const> constraints,
+    absl::Span<const v1beta1::TopologySpreadConstraint* const> constraints,
     const sdk::LabelMap& pod_labels, WhenUnsatisfiable action);
 
 }  // namespace outboard::pod_topology_spread

@@ -7,7 +7,7 @@ namespace {
 
 using Constraints = std::vector<Constraint>;
 
-bool IsInvolved(const v1alpha1::Pod& other, const v1alpha1::Pod& pod) {
+bool IsInvolved(const v1beta1::Pod& other, const v1beta1::Pod& pod) {
   if (other.uid() == pod.uid()) return true;
   const bool has_place = !other.node_name().empty() || !other.nominated_node_name().empty();
   return has_place && other.namespace_() == pod.namespace_();
@@ -20,7 +20,7 @@ bool SameMap(const sdk::LabelMap& a, const sdk::LabelMap& b) {
          });
 }
 
-bool SameTolerations(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
+bool SameTolerations(const v1beta1::Pod& a, const v1beta1::Pod& b) {
   return std::equal(a.tolerations().begin(), a.tolerations().end(), b.tolerations().begin(),
                     b.tolerations().end(), [](const auto& x, const auto& y) {
                       return x.key() == y.key() && x.value() == y.value() &&
@@ -28,7 +28,7 @@ bool SameTolerations(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
                     });
 }
 
-bool SameTaints(const v1alpha1::Node& a, const v1alpha1::Node& b) {
+bool SameTaints(const v1beta1::Node& a, const v1beta1::Node& b) {
   return std::equal(a.taints().begin(), a.taints().end(), b.taints().begin(), b.taints().end(),
                     [](const auto& x, const auto& y) {
                       return x.key() == y.key() && x.value() == y.value() &&
@@ -36,14 +36,14 @@ bool SameTaints(const v1alpha1::Node& a, const v1alpha1::Node& b) {
                     });
 }
 
-bool AnyCounts(const Constraints& constraints, const v1alpha1::Pod& pod) {
+bool AnyCounts(const Constraints& constraints, const v1beta1::Pod& pod) {
   return std::any_of(constraints.begin(), constraints.end(), [&](const Constraint& constraint) {
     return constraint.selector.Matches(pod.labels());
   });
 }
 
-bool AfterPodUpdate(const v1alpha1::Pod& pod, const Constraints& constraints,
-                    const v1alpha1::Pod& before, const v1alpha1::Pod& after) {
+bool AfterPodUpdate(const v1beta1::Pod& pod, const Constraints& constraints,
+                    const v1beta1::Pod& before, const v1beta1::Pod& after) {
   // With other tolerations, other nodes may count.
   if (after.uid() == pod.uid() && !SameTolerations(before, after) &&
       std::any_of(constraints.begin(), constraints.end(),
@@ -57,14 +57,14 @@ bool AfterPodUpdate(const v1alpha1::Pod& pod, const Constraints& constraints,
   });
 }
 
-bool HasAllKeys(const v1alpha1::Node& node, const Constraints& constraints) {
+bool HasAllKeys(const v1beta1::Node& node, const Constraints& constraints) {
   return std::all_of(constraints.begin(), constraints.end(), [&](const Constraint& constraint) {
     return node.labels().contains(constraint.topology_key);
   });
 }
 
-bool AfterNodeUpdate(const Constraints& constraints, const v1alpha1::Node& before,
-                     const v1alpha1::Node& after) {
+bool AfterNodeUpdate(const Constraints& constraints, const v1beta1::Node& before,
+                     const v1beta1::Node& after) {
   const bool counts = HasAllKeys(after, constraints);
   if (HasAllKeys(before, constraints) != counts) return true;
   if (!counts) return false;
@@ -76,20 +76,20 @@ bool AfterNodeUpdate(const Constraints& constraints, const v1alpha1::Node& befor
   return moved || !SameTaints(before, after);
 }
 
-bool AfterNode(const Constraints& constraints, const v1alpha1::Node* before,
-               const v1alpha1::Node* after) {
+bool AfterNode(const Constraints& constraints, const v1beta1::Node* before,
+               const v1beta1::Node* after) {
   if (before != nullptr && after != nullptr) return AfterNodeUpdate(constraints, *before, *after);
   return HasAllKeys(after != nullptr ? *after : *before, constraints);
 }
 
 }  // namespace
 
-bool MayConcern(const v1alpha1::Pod& pod, const sdk::ObjectChange& change) {
+bool MayConcern(const v1beta1::Pod& pod, const sdk::ObjectChange& change) {
   return (change.old_pod == nullptr || IsInvolved(*change.old_pod, pod)) &&
          (change.new_pod == nullptr || IsInvolved(*change.new_pod, pod));
 }
 
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const Constraints& constraints,
+sdk::Hint HintOf(const v1beta1::Pod& pod, const Constraints& constraints,
                  const sdk::ObjectChange& change) {
   bool helps;
   if (change.old_node != nullptr || change.new_node != nullptr) {

@@ -13,11 +13,11 @@ namespace outboard::pod_topology_spread {
 
 // False if the event cannot help the pod under any constraint: it concerns another pod without a
 // node, or in another namespace.
-bool MayConcern(const v1alpha1::Pod& pod, const sdk::ObjectChange& change);
+bool MayConcern(const v1beta1::Pod& pod, const sdk::ObjectChange& change);
 
 // The hint for an event for which MayConcern is true. `constraints`: the pod's hard constraints, or
 // the profile's.
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const std::vector<Constraint>& constraints,
+sdk::Hint HintOf(const v1beta1::Pod& pod, const std::vector<Constraint>& constraints,
                  const sdk::ObjectChange& change);
 
 }  // namespace outboard::pod_topology_spread

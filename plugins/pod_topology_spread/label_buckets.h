@@ -28,7 +28,7 @@ class LabelBuckets {
     int best = kNoDemand;
     size_t fewest = 0;
     for (int i = 0; i < static_cast<int>(requirements.size()); ++i) {
-      if (requirements[i].op != v1alpha1::SelectorRequirement::IN) continue;
+      if (requirements[i].op != v1beta1::SelectorRequirement::OPERATOR_IN) continue;
       const size_t others = Load(requirements[i]);
       if (best == kNoDemand || others < fewest) {
         best = i;

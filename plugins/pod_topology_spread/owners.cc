@@ -16,9 +16,9 @@ bool MatchesAll(const std::vector<sdk::Requirement>& wanted, const sdk::LabelMap
 
 }  // namespace
 
-void Owners::ObjectChanged(const v1alpha1::ClusterObject& object) {
+void Owners::ObjectChanged(const v1beta1::ClusterObject& object) {
   if (!object.has_service()) return;
-  const v1alpha1::Service& service = object.service();
+  const v1beta1::Service& service = object.service();
   RemoveService(service.namespace_(), service.name());
   // A service without a selector matches no pod.
   if (service.selector().empty()) return;
@@ -34,7 +34,7 @@ void Owners::ObjectChanged(const v1alpha1::ClusterObject& object) {
   of_namespace.by_name[service.name()] = std::move(entry);
 }
 
-void Owners::ObjectRemoved(const v1alpha1::ClusterObject& object) {
+void Owners::ObjectRemoved(const v1beta1::ClusterObject& object) {
   if (object.has_service()) RemoveService(object.service().namespace_(), object.service().name());
 }
 
@@ -50,7 +50,7 @@ void Owners::RemoveService(absl::string_view ns, absl::string_view name) {
   if (by_name.empty()) services_.erase(of_namespace);
 }
 
-PodSelector Owners::SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects) const {
+PodSelector Owners::SelectorOf(const v1beta1::Pod& pod, const sdk::ClusterObjects& objects) const {
   std::map<std::string, std::string> labels;
   auto of_namespace = services_.find(pod.namespace_());
   if (of_namespace != services_.end()) {
@@ -60,13 +60,13 @@ PodSelector Owners::SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjec
           for (const sdk::Requirement& label : service->labels) labels[label.key] = label.values[0];
         });
   }
-  const v1alpha1::ControllerReference& owner = pod.controller();
+  const v1beta1::ControllerReference& owner = pod.controller();
   const bool is_rc = owner.api_version() == "v1" && owner.kind() == "ReplicationController";
   const bool is_set = owner.api_version() == "apps/v1" &&
                       (owner.kind() == "ReplicaSet" || owner.kind() == "StatefulSet");
-  const v1alpha1::Workload* workload = nullptr;
+  const v1beta1::PodController* workload = nullptr;
   if (is_rc || is_set) {
-    workload = objects.Find<v1alpha1::Workload>(
+    workload = objects.Find<v1beta1::PodController>(
         sdk::WorkloadKey(owner.kind(), pod.namespace_(), owner.name()));
   }
   if (workload != nullptr && is_rc) {

@@ -23,12 +23,12 @@ namespace outboard::pod_topology_spread {
 class Owners {
  public:
   void Reset() { services_.clear(); }
-  void ObjectChanged(const v1alpha1::ClusterObject& object);
-  void ObjectRemoved(const v1alpha1::ClusterObject& object);
+  void ObjectChanged(const v1beta1::ClusterObject& object);
+  void ObjectRemoved(const v1beta1::ClusterObject& object);
 
   // The conjunction of the selectors of the services that match the pod, and of the
   // ReplicationController, ReplicaSet or StatefulSet that controls it. Empty if there are none.
-  PodSelector SelectorOf(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects) const;
+  PodSelector SelectorOf(const v1beta1::Pod& pod, const sdk::ClusterObjects& objects) const;
 
  private:
   struct ServiceSelector {

@@ -21,7 +21,7 @@ namespace {
 
 using sdk::Slot;
 using sdk::Verdict;
-using Proto = v1alpha1::TopologySpreadConstraint;
+using Proto = v1beta1::TopologySpreadConstraint;
 
 constexpr char kHostname[] = "kubernetes.io/hostname";
 
@@ -87,18 +87,18 @@ class PodTopologySpread : public sdk::Plugin,
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, Slot slot) override {
     index_.PodRemoved(pod, slot);
   }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     owners_.ObjectChanged(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     owners_.ObjectRemoved(object);
   }
   void OnTick(absl::Time now) override { index_.Tick(); }
 
  private:
   // The pod's constraints with this action, else the profile's.
-  absl::StatusOr<std::vector<Constraint>> ConstraintsOf(const v1alpha1::Pod& pod,
+  absl::StatusOr<std::vector<Constraint>> ConstraintsOf(const v1beta1::Pod& pod,
                                                         WhenUnsatisfiable action) const;
   // The columns that a constraint reads. `keys`: labels that nodes must have.
   SpreadColumns ColumnsOf(const sdk::Attempt& attempt, const Constraint& constraint,
@@ -119,9 +119,9 @@ class PodTopologySpread : public sdk::Plugin,
 };
 
 absl::StatusOr<std::vector<Constraint>> PodTopologySpread::ConstraintsOf(
-    const v1alpha1::Pod& pod, WhenUnsatisfiable action) const {
+    const v1beta1::Pod& pod, WhenUnsatisfiable action) const {
   const auto& own = pod.topology_spread_constraints();
-  const bool hard = action == Proto::DO_NOT_SCHEDULE;
+  const bool hard = action == Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE;
   if (!own.empty()) {
     const std::vector<const Proto*> all(own.pointer_begin(), own.pointer_end());
     auto result = ConstraintsWithAction(all, pod.labels(), action);
@@ -160,7 +160,8 @@ SpreadColumns PodTopologySpread::ColumnsOf(const sdk::Attempt& attempt,
 
 Verdict PodTopologySpread::PreFilter(const sdk::Attempt& attempt,
                                      sdk::PreFilterResult* result) const {
-  auto constraints = ConstraintsOf(attempt.pod().proto(), Proto::DO_NOT_SCHEDULE);
+  auto constraints =
+      ConstraintsOf(attempt.pod().proto(), Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   if (!constraints.ok()) {
     return Verdict::Error(
         absl::StrCat("get constraints from pod: ", constraints.status().message()));
@@ -206,7 +207,8 @@ void PodTopologySpread::Filter(const sdk::Attempt& attempt, const sdk::NodeBlock
 Verdict PodTopologySpread::PreScore(const sdk::Attempt& attempt,
                                     absl::Span<const Slot> nodes) const {
   if (attempt.cluster().node_order().empty()) return Verdict::Skip();
-  auto constraints = ConstraintsOf(attempt.pod().proto(), Proto::SCHEDULE_ANYWAY);
+  auto constraints =
+      ConstraintsOf(attempt.pod().proto(), Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
   if (!constraints.ok()) {
     return Verdict::Error(
         absl::StrCat("calculating preScoreState: ", constraints.status().message()));
@@ -265,7 +267,7 @@ Verdict PodTopologySpread::Normalize(const sdk::Attempt& attempt, absl::Span<con
 sdk::Hint PodTopologySpread::QueueingHint(const sdk::PodView& pod,
                                           const sdk::ObjectChange& change) const {
   if (!MayConcern(pod.proto(), change)) return sdk::Hint::kSkip;
-  const auto constraints = ConstraintsOf(pod.proto(), Proto::DO_NOT_SCHEDULE);
+  const auto constraints = ConstraintsOf(pod.proto(), Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   if (!constraints.ok()) return sdk::Hint::kQueue;
   return HintOf(pod.proto(), *constraints, change);
 }
@@ -273,18 +275,19 @@ sdk::Hint PodTopologySpread::QueueingHint(const sdk::PodView& pod,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using v1alpha1::ClusterEvent;
+  using v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = "PodTopologySpread";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.default_weight = 2;
   d.args_schema = kArgsSchema;
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {ClusterEvent::ADD, ClusterEvent::UPDATE_POD_LABEL,
-                          ClusterEvent::UPDATE_POD_TOLERATION, ClusterEvent::DELETE}),
-      sdk::WakeOn("Node", {ClusterEvent::ADD, ClusterEvent::DELETE, ClusterEvent::UPDATE_NODE_LABEL,
-                           ClusterEvent::UPDATE_NODE_TAINT})};
+      sdk::WakeOn("Pod", {ClusterEvent::ACTION_ADD, ClusterEvent::ACTION_UPDATE_POD_LABEL,
+                          ClusterEvent::ACTION_UPDATE_POD_TOLERATION, ClusterEvent::ACTION_DELETE}),
+      sdk::WakeOn("Node", {ClusterEvent::ACTION_ADD, ClusterEvent::ACTION_DELETE,
+                           ClusterEvent::ACTION_UPDATE_NODE_LABEL,
+                           ClusterEvent::ACTION_UPDATE_NODE_TAINT})};
   d.signature = {{"metadata.namespace", "metadata.labels", "metadata.ownerReferences",
                   "spec.nodeSelector", "spec.affinity", "spec.tolerations",
                   "spec.topologySpreadConstraints"}};

@@ -10,7 +10,7 @@
 namespace outboard::pod_topology_spread {
 namespace {
 
-using Proto = v1alpha1::TopologySpreadConstraint;
+using Proto = v1beta1::TopologySpreadConstraint;
 
 int32_t ReadInt32(const sdk::ArgsObject& object, absl::string_view key) {
   const int64_t value = object.Int(key, 0);
@@ -24,7 +24,8 @@ int32_t ReadInt32(const sdk::ArgsObject& object, absl::string_view key) {
 // kube-scheduler does not validate this field: any text except `Honor` means Ignore.
 Proto::NodeInclusionPolicy ReadPolicy(const sdk::ArgsObject& object, absl::string_view key) {
   if (!object.Has(key)) return Proto::NODE_INCLUSION_POLICY_UNSPECIFIED;
-  return object.String(key, "") == "Honor" ? Proto::HONOR : Proto::IGNORE;
+  return object.String(key, "") == "Honor" ? Proto::NODE_INCLUSION_POLICY_HONOR
+                                           : Proto::NODE_INCLUSION_POLICY_IGNORE;
 }
 
 void CheckTopologyKey(const sdk::ArgsObject& object, const std::string& key) {
@@ -35,8 +36,8 @@ void CheckTopologyKey(const sdk::ArgsObject& object, const std::string& key) {
 }
 
 Proto::WhenUnsatisfiable ReadAction(const sdk::ArgsObject& object, const std::string& text) {
-  if (text == "DoNotSchedule") return Proto::DO_NOT_SCHEDULE;
-  if (text == "ScheduleAnyway") return Proto::SCHEDULE_ANYWAY;
+  if (text == "DoNotSchedule") return Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE;
+  if (text == "ScheduleAnyway") return Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY;
   object.Problem("whenUnsatisfiable",
                  text.empty() ? sdk::RequiredValue("can not be empty")
                               : sdk::NotSupported(text, {"DoNotSchedule", "ScheduleAnyway"}));
@@ -70,7 +71,7 @@ Proto SystemDefault(const char* key, int32_t max_skew) {
   Proto result;
   result.set_topology_key(key);
   result.set_max_skew(max_skew);
-  result.set_when_unsatisfiable(Proto::SCHEDULE_ANYWAY);
+  result.set_when_unsatisfiable(Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
   return result;
 }
 

@@ -4,8 +4,8 @@
 
 #include <vector>
 
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::pod_topology_spread {
 
@@ -15,7 +15,7 @@ extern const char kArgsSchema[];
 struct SpreadArgs {
   // The constraints are the system's; nodes without one of the labels still count.
   bool system_defaulted = true;
-  std::vector<v1alpha1::TopologySpreadConstraint> default_constraints;
+  std::vector<v1beta1::TopologySpreadConstraint> default_constraints;
 };
 
 // Reads and checks the arguments; reports errors to the reader.

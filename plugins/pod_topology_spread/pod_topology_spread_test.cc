@@ -38,12 +38,13 @@ TEST(GoLogTest, HasGosBits) {
 }
 
 // A pod that spreads pods `app: a` over zones with maxSkew 1.
-v1alpha1::Pod Spread(const std::string& name) {
-  v1alpha1::Pod pod = PodBuilder(name).Label("app", "a");
+v1beta1::Pod Spread(const std::string& name) {
+  v1beta1::Pod pod = PodBuilder(name).Label("app", "a");
   auto* constraint = pod.add_topology_spread_constraints();
   constraint->set_max_skew(1);
   constraint->set_topology_key("zone");
-  constraint->set_when_unsatisfiable(v1alpha1::TopologySpreadConstraint::DO_NOT_SCHEDULE);
+  constraint->set_when_unsatisfiable(
+      v1beta1::TopologySpreadConstraint::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   (*constraint->mutable_label_selector()->mutable_match_labels())["app"] = "a";
   return pod;
 }
@@ -120,7 +121,7 @@ TEST_F(PodTopologySpreadHypothesisTest, AddedPodsRaiseTheMinimum) {
 }
 
 TEST_F(PodTopologySpreadHypothesisTest, PodsBeingDeletedAreSubtractedAllTheSame) {
-  v1alpha1::Pod leaving = PodBuilder("leaving").Label("app", "a").OnNode("a");
+  v1beta1::Pod leaving = PodBuilder("leaving").Label("app", "a").OnNode("a");
   leaving.set_deletion_unix_seconds(1);
   harness_->AddPod(leaving);
   sdk::PreFilterResult result;
@@ -143,7 +144,7 @@ TEST_F(PodTopologySpreadHypothesisTest, FilterWithoutPreFilterIsAnError) {
   EXPECT_EQ(table.entries()[ids[0]].verdict.reasons()[0],
             "reading \"PreFilterPodTopologySpread\" from cycleState: not found");
   EXPECT_EQ(plugin_->AddPod(Attempt(&empty), Pod("default/on-a"), Node("a")).code(),
-            v1alpha1::ERROR);
+            v1beta1::CODE_ERROR);
 }
 
 }  // namespace

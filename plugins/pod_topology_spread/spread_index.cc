@@ -55,7 +55,7 @@ std::string KeyOf(const NodeGroupSpec& spec) {
   absl::StrAppend(&key, spec.keys.size(), ":");
   for (const std::string& label : spec.keys) AppendText(&key, label);
   if (spec.affinity_of != nullptr) {
-    const v1alpha1::Pod& pod = *spec.affinity_of;
+    const v1beta1::Pod& pod = *spec.affinity_of;
     std::vector<const std::string*> labels;
     for (const auto& entry : pod.node_selector()) labels.push_back(&entry.first);
     std::sort(labels.begin(), labels.end(), [](const auto* a, const auto* b) { return *a < *b; });
@@ -64,7 +64,7 @@ std::string KeyOf(const NodeGroupSpec& spec) {
       AppendText(&key, *label);
       AppendText(&key, pod.node_selector().at(*label));
     }
-    const v1alpha1::NodeAffinity& affinity = pod.affinity().node_affinity();
+    const v1beta1::NodeAffinity& affinity = pod.affinity().node_affinity();
     if (affinity.has_required_during_scheduling_ignored_during_execution()) {
       key.push_back('@');
       const std::string terms =
@@ -74,7 +74,7 @@ std::string KeyOf(const NodeGroupSpec& spec) {
   }
   if (spec.tolerations_of != nullptr) {
     key.push_back('~');
-    for (const v1alpha1::Toleration& toleration : spec.tolerations_of->tolerations()) {
+    for (const v1beta1::Toleration& toleration : spec.tolerations_of->tolerations()) {
       const std::string text = toleration.SerializeAsString();
       absl::StrAppend(&key, text.size(), ":", text);
     }
@@ -171,7 +171,7 @@ void DomainSums::AddPods(Slot slot, int32_t count) {
   pods_[domain == kNoDomain ? kEmptyValueDomain : domain] += count;
 }
 
-bool MatchingPods::Counts(const v1alpha1::Pod& pod) const {
+bool MatchingPods::Counts(const v1beta1::Pod& pod) const {
   return pod.deletion_unix_seconds() == 0 && selector_.Matches(pod.labels());
 }
 

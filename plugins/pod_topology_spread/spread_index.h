@@ -65,8 +65,8 @@ struct NodeGroupSpec {
   std::vector<std::string> keys;  // Labels that it must have; sorted, distinct.
   // The pod whose node selector and affinity the node must match, and the pod that must tolerate
   // the node's taints; null: not checked.
-  const v1alpha1::Pod* affinity_of = nullptr;
-  const v1alpha1::Pod* tolerations_of = nullptr;
+  const v1beta1::Pod* affinity_of = nullptr;
+  const v1beta1::Pod* tolerations_of = nullptr;
 };
 
 class NodeGroup {
@@ -121,7 +121,7 @@ class MatchingPods {
 
  private:
   friend class SpreadIndex;
-  bool Counts(const v1alpha1::Pod& pod) const;
+  bool Counts(const v1beta1::Pod& pod) const;
   void AddPods(sdk::Slot slot, int32_t count);
 
   std::string namespace_;

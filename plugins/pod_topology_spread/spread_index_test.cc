@@ -45,7 +45,7 @@ class SpreadIndexTest : public testing::Test {
   void SetUp() override {
     sdk::PluginDescriptor descriptor;
     descriptor.name = "Watcher";
-    descriptor.extension_points = {v1alpha1::PRE_FILTER};
+    descriptor.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER};
     descriptor.create = [](const sdk::PluginContext& context) {
       return std::make_unique<Watcher>(context.cluster);
     };
@@ -122,7 +122,7 @@ TEST_F(SpreadIndexTest, IsRightWhateverHadToBeDroppedBefore) {
     const std::string key = pick({"zone", "zone", "rack", "host"}),
                       pool = pick({"", "x", "y", "z"});
     NodeGroupSpec group;
-    v1alpha1::Pod pod = PodBuilder("p");
+    v1beta1::Pod pod = PodBuilder("p");
     if (!pool.empty()) (*pod.mutable_node_selector())["pool"] = pool;
     group.affinity_of = &pod;
     ASSERT_EQ(Sums(ns, app, key, group), Recount(ns, app, key, pool)) << "step " << step;

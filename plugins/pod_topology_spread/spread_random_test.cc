@@ -27,7 +27,7 @@ using sdk::Slot;
 using sdk::testing::NodeBuilder;
 using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
-using Proto = v1alpha1::TopologySpreadConstraint;
+using Proto = v1beta1::TopologySpreadConstraint;
 using Counts = std::map<std::string, int64_t>;
 
 constexpr char kMismatch[] = "node(s) didn't match pod topology spread constraints";
@@ -40,7 +40,7 @@ constexpr char kZone[] = "topology.kubernetes.io/zone";
 struct Rule {
   Proto proto;
   std::optional<sdk::CompiledLabelSelector> selector;  // Absent: matches nothing.
-  bool Matches(const v1alpha1::Pod& pod) const {
+  bool Matches(const v1beta1::Pod& pod) const {
     return selector && selector->Matches(pod.labels());
   }
 };
@@ -48,7 +48,7 @@ struct Rule {
 // Recounts pods for every query, directly by kube-scheduler's rules.
 class Recount {
  public:
-  Recount(const sdk::ClusterView& cluster, const v1alpha1::Pod& pod)
+  Recount(const sdk::ClusterView& cluster, const v1beta1::Pod& pod)
       : cluster_(cluster), pod_(pod), affinity_(pod) {}
 
   std::vector<Rule> Rules(Proto::WhenUnsatisfiable action) const {
@@ -57,19 +57,20 @@ class Recount {
       if (proto.when_unsatisfiable() != action) continue;
       Rule rule{proto, std::nullopt};
       if (proto.has_label_selector()) {
-        v1alpha1::LabelSelector merged = proto.label_selector();
+        v1beta1::LabelSelector merged = proto.label_selector();
         for (const std::string& key : proto.match_label_keys()) {
           if (!pod_.labels().contains(key)) continue;
           auto* expression = merged.add_match_expressions();
           expression->set_key(key);
-          expression->set_operator_(v1alpha1::SelectorRequirement::IN);
+          expression->set_operator_(v1beta1::SelectorRequirement::OPERATOR_IN);
           expression->add_values(pod_.labels().at(key));
         }
         rule.selector = *sdk::CompiledLabelSelector::Parse(merged);
       }
       rules.push_back(rule);
     }
-    if (pod_.topology_spread_constraints().empty() && action == Proto::SCHEDULE_ANYWAY) {
+    if (pod_.topology_spread_constraints().empty() &&
+        action == Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY) {
       if (auto selector = OwnersSelector()) {
         for (const auto& [key, skew] : {std::pair(kHost, 3), std::pair(kZone, 5)}) {
           Rule rule{Proto(), selector};
@@ -84,7 +85,7 @@ class Recount {
 
   // The reason for each node; each `nominated` pod counts as on the node that is checked.
   std::map<std::string, std::string> Filter() const {
-    const std::vector<Rule> rules = Rules(Proto::DO_NOT_SCHEDULE);
+    const std::vector<Rule> rules = Rules(Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
     std::map<std::string, std::string> verdicts;
     for (Slot slot : cluster_.node_order()) {
       std::string verdict = Evaluate(rules, slot, {});
@@ -135,7 +136,7 @@ class Recount {
 
   // Raw scores; nullopt for ignored nodes.
   std::map<std::string, std::optional<int64_t>> Raw(const std::vector<std::string>& nodes) const {
-    const std::vector<Rule> rules = Rules(Proto::SCHEDULE_ANYWAY);
+    const std::vector<Rule> rules = Rules(Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
     const bool all = !pod_.topology_spread_constraints().empty();
     std::map<std::string, double> sums;
     std::map<std::string, std::optional<int64_t>> result;
@@ -200,11 +201,11 @@ class Recount {
   // Whether the constraint's policies let the node count.
   bool Counts_(const Rule& rule, Slot slot) const {
     const NodeView node = cluster_.node(slot);
-    if (rule.proto.node_affinity_policy() != Proto::IGNORE &&
+    if (rule.proto.node_affinity_policy() != Proto::NODE_INCLUSION_POLICY_IGNORE &&
         !affinity_.Matches(node).value_or(false)) {
       return false;
     }
-    return rule.proto.node_taints_policy() != Proto::HONOR ||
+    return rule.proto.node_taints_policy() != Proto::NODE_INCLUSION_POLICY_HONOR ||
            sdk::FindUntoleratedTaint(node.taints(), pod_.tolerations()) == nullptr;
   }
   int64_t PodsOn(const Rule& rule, Slot slot) const {
@@ -218,8 +219,8 @@ class Recount {
   }
   // The selectors of the pod's services and ReplicaSet.
   std::optional<sdk::CompiledLabelSelector> OwnersSelector() const {
-    v1alpha1::LabelSelector merged;
-    cluster_.objects().ForEach<v1alpha1::Service>([&](const v1alpha1::Service& service) {
+    v1beta1::LabelSelector merged;
+    cluster_.objects().ForEach<v1beta1::Service>([&](const v1beta1::Service& service) {
       if (service.namespace_() != pod_.namespace_()) return;
       for (const auto& [key, value] : service.selector()) {
         auto it = pod_.labels().find(key);
@@ -229,12 +230,12 @@ class Recount {
         (*merged.mutable_match_labels())[key] = value;
       }
     });
-    cluster_.objects().ForEach<v1alpha1::Workload>([&](const v1alpha1::Workload& set) {
+    cluster_.objects().ForEach<v1beta1::PodController>([&](const v1beta1::PodController& set) {
       if (set.namespace_() != pod_.namespace_() || set.name() != pod_.controller().name()) return;
       for (const auto& [key, value] : set.selector().match_labels()) {
         auto* expression = merged.add_match_expressions();
         expression->set_key(key);
-        expression->set_operator_(v1alpha1::SelectorRequirement::IN);
+        expression->set_operator_(v1beta1::SelectorRequirement::OPERATOR_IN);
         expression->add_values(value);
       }
     });
@@ -244,7 +245,7 @@ class Recount {
   }
 
   sdk::ClusterView cluster_;
-  const v1alpha1::Pod& pod_;
+  const v1beta1::Pod& pod_;
   sdk::RequiredNodeAffinity affinity_;
 };
 
@@ -281,7 +282,7 @@ class RandomCluster {
     }
   }
 
-  v1alpha1::Pod RandomPod(const std::string& name) {
+  v1beta1::Pod RandomPod(const std::string& name) {
     PodBuilder builder(name, Pick({"x", "x", "y"}));
     if (Chance(90)) builder.Label("app", Pick({"a", "b", "c"}));
     if (Chance(50)) builder.Label("tier", Pick({"front", "back"}));
@@ -290,13 +291,13 @@ class RandomCluster {
   }
 
   // An incoming pod, with constraints or owners.
-  v1alpha1::Pod Incoming() {
-    v1alpha1::Pod pod = RandomPod(absl::StrCat("incoming-", ++names_));
+  v1beta1::Pod Incoming() {
+    v1beta1::Pod pod = RandomPod(absl::StrCat("incoming-", ++names_));
     if (Chance(25)) (*pod.mutable_node_selector())["pool"] = Pick({"p", "q"});
     if (Chance(30)) {
       auto* toleration = pod.add_tolerations();
       toleration->set_key("dedicated");
-      toleration->set_operator_(v1alpha1::Toleration::EXISTS);
+      toleration->set_operator_(v1beta1::Toleration::OPERATOR_EXISTS);
     }
     if (Chance(30)) {
       pod.mutable_controller()->set_api_version("apps/v1");
@@ -318,7 +319,8 @@ class RandomCluster {
   Proto RandomConstraint() {
     Proto c;
     c.set_topology_key(Pick({kZone, kZone, kHost, "rack", "nowhere"}));
-    c.set_when_unsatisfiable(Chance(60) ? Proto::DO_NOT_SCHEDULE : Proto::SCHEDULE_ANYWAY);
+    c.set_when_unsatisfiable(Chance(60) ? Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE
+                                        : Proto::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
     c.set_max_skew(static_cast<int32_t>(1 + Below(3)));
     if (Chance(90)) {
       auto* selector = c.mutable_label_selector();
@@ -326,22 +328,26 @@ class RandomCluster {
       if (Chance(30)) {
         auto* expression = selector->add_match_expressions();
         expression->set_key("tier");
-        expression->set_operator_(Chance(50) ? v1alpha1::SelectorRequirement::EXISTS
-                                             : v1alpha1::SelectorRequirement::NOT_IN);
-        if (expression->operator_() == v1alpha1::SelectorRequirement::NOT_IN) {
+        expression->set_operator_(Chance(50) ? v1beta1::SelectorRequirement::OPERATOR_EXISTS
+                                             : v1beta1::SelectorRequirement::OPERATOR_NOT_IN);
+        if (expression->operator_() == v1beta1::SelectorRequirement::OPERATOR_NOT_IN) {
           expression->add_values("back");
         }
       } else if (Chance(20)) {
         auto* expression = selector->add_match_expressions();
         expression->set_key("app");
-        expression->set_operator_(v1alpha1::SelectorRequirement::IN);
+        expression->set_operator_(v1beta1::SelectorRequirement::OPERATOR_IN);
         for (const char* value : {"c", "a", "a"}) expression->add_values(value);
       }
     }
     if (Chance(20)) c.add_match_label_keys("tier");
     if (Chance(30)) c.set_min_domains(static_cast<int32_t>(1 + Below(4)));
-    if (Chance(30)) c.set_node_affinity_policy(Chance(50) ? Proto::HONOR : Proto::IGNORE);
-    if (Chance(40)) c.set_node_taints_policy(Chance(70) ? Proto::HONOR : Proto::IGNORE);
+    if (Chance(30))
+      c.set_node_affinity_policy(Chance(50) ? Proto::NODE_INCLUSION_POLICY_HONOR
+                                            : Proto::NODE_INCLUSION_POLICY_IGNORE);
+    if (Chance(40))
+      c.set_node_taints_policy(Chance(70) ? Proto::NODE_INCLUSION_POLICY_HONOR
+                                          : Proto::NODE_INCLUSION_POLICY_IGNORE);
     return c;
   }
   std::optional<std::string> AnyNode() {
@@ -361,15 +367,15 @@ class RandomCluster {
     if (Chance(85)) node.Label(kZone, Pick({"a", "b", "c", ""}));
     if (Chance(70)) node.Label("rack", absl::StrCat("r", Below(20)));
     if (Chance(60)) node.Label("pool", Pick({"p", "q"}));
-    if (Chance(25)) node.Taint("dedicated", "", v1alpha1::NO_SCHEDULE);
-    if (Chance(15)) node.Taint("soft", "", v1alpha1::PREFER_NO_SCHEDULE);
+    if (Chance(25)) node.Taint("dedicated", "", v1beta1::TAINT_EFFECT_NO_SCHEDULE);
+    if (Chance(15)) node.Taint("soft", "", v1beta1::TAINT_EFFECT_PREFER_NO_SCHEDULE);
     harness_->AddNode(node);
   }
   void RemoveNode() {
     if (auto name = AnyNode()) harness_->RemoveNode(*name);
   }
   void AddPod() {
-    v1alpha1::Pod pod = RandomPod(absl::StrCat("p", Below(40)));
+    v1beta1::Pod pod = RandomPod(absl::StrCat("p", Below(40)));
     if (Chance(70)) pod.set_node_name(absl::StrCat("n", Below(10)));
     if (Chance(10)) pod.set_deletion_unix_seconds(7);
     harness_->AddPod(pod);
@@ -385,20 +391,21 @@ class RandomCluster {
     auto uid = AnyPod();
     auto node = AnyNode();
     if (!uid || !node || harness_->cluster().FindPod(*uid)->place == sdk::Place::kBound) return;
-    const v1alpha1::PlacementState states[] = {v1alpha1::ASSUMED, v1alpha1::WAITING,
-                                               v1alpha1::NOMINATED, v1alpha1::UNPLACED};
+    const v1beta1::PlacementState states[] = {
+        v1beta1::PLACEMENT_STATE_ASSUMED, v1beta1::PLACEMENT_STATE_WAITING,
+        v1beta1::PLACEMENT_STATE_NOMINATED, v1beta1::PLACEMENT_STATE_UNPLACED};
     harness_->Place(*uid, states[Below(4)], *node);
   }
   void ChangeOwner() {
-    v1alpha1::ClusterObject object;
+    v1beta1::ClusterObject object;
     if (Chance(60)) {
-      v1alpha1::Service* service = object.mutable_service();
+      v1beta1::Service* service = object.mutable_service();
       service->set_namespace_(Pick({"x", "y"}));
       service->set_name(Pick({"s1", "s2", "s3"}));
       if (Chance(85)) (*service->mutable_selector())["app"] = Pick({"a", "b", "c"});
       if (Chance(30)) (*service->mutable_selector())["tier"] = Pick({"front", "back"});
     } else {
-      v1alpha1::Workload* set = object.mutable_workload();
+      v1beta1::PodController* set = object.mutable_pod_controller();
       set->set_api_version("apps/v1");
       set->set_kind("ReplicaSet");
       set->set_namespace_(Pick({"x", "y"}));
@@ -418,22 +425,23 @@ class RandomCluster {
   int names_ = 0;
 };
 
-void CheckFilter(RandomCluster& cluster, const Recount& recount, const v1alpha1::Pod& pod) {
+void CheckFilter(RandomCluster& cluster, const Recount& recount, const v1beta1::Pod& pod) {
   const auto outcome = cluster.harness().PreFilter(pod);
-  ASSERT_EQ(outcome.verdict.skip(), recount.Rules(Proto::DO_NOT_SCHEDULE).empty());
+  ASSERT_EQ(outcome.verdict.skip(),
+            recount.Rules(Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE).empty());
   std::map<std::string, std::string> verdicts;
   for (const auto& [node, verdict] : cluster.harness().Filter(pod)) {
     verdicts[node] = verdict.ok() ? "" : verdict.reasons()[0];
     if (!verdict.ok()) {
       EXPECT_EQ(verdict.code(), verdicts[node] == kMissing
-                                    ? v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE
-                                    : v1alpha1::UNSCHEDULABLE);
+                                    ? v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE
+                                    : v1beta1::CODE_UNSCHEDULABLE);
     }
   }
   EXPECT_EQ(verdicts, recount.Filter());
 }
 
-void CheckScores(RandomCluster& cluster, const Recount& recount, const v1alpha1::Pod& pod) {
+void CheckScores(RandomCluster& cluster, const Recount& recount, const v1beta1::Pod& pod) {
   std::vector<std::string> nodes;  // Empty would mean all.
   for (Slot slot : cluster.harness().cluster().node_order()) {
     if (nodes.empty() || cluster.Chance(70)) {
@@ -449,9 +457,9 @@ void CheckScores(RandomCluster& cluster, const Recount& recount, const v1alpha1:
 }
 
 // Adds pods to a node and removes them in a copy of the state, as preemption does.
-void CheckHypotheses(RandomCluster& cluster, const Recount& recount, const v1alpha1::Pod& pod) {
+void CheckHypotheses(RandomCluster& cluster, const Recount& recount, const v1beta1::Pod& pod) {
   const sdk::ClusterView view = cluster.harness().cluster();
-  const std::vector<Rule> rules = recount.Rules(Proto::DO_NOT_SCHEDULE);
+  const std::vector<Rule> rules = recount.Rules(Proto::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   if (rules.empty()) return;
   auto* plugin = dynamic_cast<sdk::PreFilterPlugin*>(&cluster.harness().plugin());
   auto* filter = dynamic_cast<sdk::FilterPlugin*>(&cluster.harness().plugin());
@@ -492,7 +500,7 @@ TEST_P(SpreadRandomTest, EqualsARecountOfEverything) {
   for (int step = 0; step < 250; ++step) {
     SCOPED_TRACE(absl::StrCat("step ", step));
     for (uint32_t n = cluster.Below(6); n > 0; --n) cluster.Change();
-    const v1alpha1::Pod pod = cluster.Incoming();
+    const v1beta1::Pod pod = cluster.Incoming();
     cluster.harness().AddPod(pod);
     const Recount recount(cluster.harness().cluster(), pod);
     CheckFilter(cluster, recount, pod);

@@ -44,7 +44,7 @@ int64_t FilterState::Counts::ChangeOf(Domain domain) const {
   return 0;
 }
 
-void FilterState::UpdateWithPod(const v1alpha1::Pod& pod, Slot slot, int64_t count) {
+void FilterState::UpdateWithPod(const v1beta1::Pod& pod, Slot slot, int64_t count) {
   for (size_t i = 0; i < counts_.size(); ++i) {
     const HardConstraint& constraint = (*constraints_)[i];
     const SpreadColumns& columns = constraint.columns;

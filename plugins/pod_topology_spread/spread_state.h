@@ -54,7 +54,7 @@ class FilterState : public sdk::AttemptState {
 
   // As if `count` pods like `pod` were added to the node. As in kube-scheduler, a pod that is being
   // deleted changes the counts here, although the counts do not include it.
-  void UpdateWithPod(const v1alpha1::Pod& pod, sdk::Slot slot, int64_t count);
+  void UpdateWithPod(const v1beta1::Pod& pod, sdk::Slot slot, int64_t count);
 
   struct Masks {
     uint64_t missing = 0;  // Nodes without the constraint's label.

@@ -24,7 +24,7 @@ class PrioritySort : public sdk::Plugin, public sdk::QueueSortPlugin {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "PrioritySort";
-  d.extension_points = {v1alpha1::QUEUE_SORT};
+  d.extension_points = {v1beta1::EXTENSION_POINT_QUEUE_SORT};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<PrioritySort>();

@@ -31,10 +31,10 @@ class SchedulingGates : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "SchedulingGates";
-  d.extension_points = {v1alpha1::PRE_ENQUEUE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE};
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::UPDATE_POD_SCHEDULING_GATES_ELIMINATED})};
-  d.interests = {sdk::InterestIn(v1alpha1::PRE_ENQUEUE, {"spec.schedulingGates"})};
+      sdk::WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_UPDATE_POD_SCHEDULING_GATES_ELIMINATED})};
+  d.interests = {sdk::InterestIn(v1beta1::EXTENSION_POINT_PRE_ENQUEUE, {"spec.schedulingGates"})};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<SchedulingGates>();

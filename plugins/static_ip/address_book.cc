@@ -18,9 +18,9 @@ bool IsSelected(const std::map<std::string, std::string>& selector, const sdk::N
 }
 
 // The addresses of the reservations that the effects create.
-std::vector<Address> AddressesIn(const std::vector<v1alpha1::Effect>& effects) {
+std::vector<Address> AddressesIn(const std::vector<v1beta1::Effect>& effects) {
   std::vector<Address> addresses;
-  for (const v1alpha1::Effect& effect : effects) {
+  for (const v1beta1::Effect& effect : effects) {
     if (!effect.has_put_object() || effect.put_object().resource() != kReservations) continue;
     if (const auto address = AddressOfName(effect.put_object().name()))
       addresses.push_back(*address);
@@ -55,7 +55,7 @@ void AddressBook::SetNode(sdk::Slot slot) {
   }
 }
 
-void AddressBook::SetPool(const v1alpha1::CustomObject& object) {
+void AddressBook::SetPool(const v1beta1::GenericObject& object) {
   Pool& pool = pools_[object.name()];
   pool.name = object.name();
   pool.spec = ReadPool(object);
@@ -89,7 +89,7 @@ void AddressBook::Release(const Address& address) {
   }
 }
 
-void AddressBook::SetReservation(const v1alpha1::CustomObject& object) {
+void AddressBook::SetReservation(const v1beta1::GenericObject& object) {
   RemoveReservation(object.name());
   Reservation& reservation = reservations_[object.name()];
   reservation = ReadReservation(object);

@@ -38,9 +38,9 @@ class AddressBook {
 
   void Clear();
   void SetNode(sdk::Slot slot);
-  void SetPool(const v1alpha1::CustomObject& object);
+  void SetPool(const v1beta1::GenericObject& object);
   void RemovePool(const std::string& name);
-  void SetReservation(const v1alpha1::CustomObject& object);
+  void SetReservation(const v1beta1::GenericObject& object);
   void RemoveReservation(const std::string& name);
   void SetPod(const sdk::PodRecord& pod);
   void RemovePod(const sdk::PodRecord& pod);

@@ -86,8 +86,8 @@ TEST(AddressSet, AgreesWithASetOfNumbers) {
   }
 }
 
-v1alpha1::CustomObject Object(const std::string& name, const std::string& json) {
-  v1alpha1::CustomObject object;
+v1beta1::GenericObject Object(const std::string& name, const std::string& json) {
+  v1beta1::GenericObject object;
   object.set_name(name);
   object.set_uid("u");
   object.set_json(json);

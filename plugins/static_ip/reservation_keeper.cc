@@ -39,7 +39,7 @@ void ReservationKeeper::OnRemoved(const Reservation& reservation) {
   lost.owner.pod_uid = user->pod.uid();
 }
 
-void ReservationKeeper::Push(const std::string& name, v1alpha1::Effect effect) {
+void ReservationKeeper::Push(const std::string& name, v1beta1::Effect effect) {
   ++pushed_;
   pushes_->Write(std::move(effect));
 }
@@ -76,7 +76,7 @@ void ReservationKeeper::Keep(const Reservation& reservation, absl::Time now) {
       user != nullptr || book_->IsLive(reservation.owner) ||
       (reservation.policy == ReleasePolicy::kOnScaleDown &&
        !reservation.owner.stateful_set.empty() &&
-       cluster_.objects().Find<v1alpha1::Workload>(sdk::WorkloadKey(
+       cluster_.objects().Find<v1beta1::PodController>(sdk::WorkloadKey(
            "StatefulSet", reservation.owner.ns, reservation.owner.stateful_set)) != nullptr &&
        book_->HasHigherOrdinal(reservation.owner));
   absence.of_name = may_come_back ? absl::InfiniteFuture() : std::min(absence.of_name, now);
@@ -84,7 +84,7 @@ void ReservationKeeper::Keep(const Reservation& reservation, absl::Time now) {
 
   const std::string& name = reservation.name;
   const auto* stored =
-      cluster_.objects().Find<v1alpha1::CustomObject>(sdk::CustomKey(kReservations, "", name));
+      cluster_.objects().Find<v1beta1::GenericObject>(sdk::CustomKey(kReservations, "", name));
   if (stored == nullptr) return;
   if (reservation.deleting && user == nullptr && reservation.has_finalizer) {
     if (now - absence.of_user < times_.after_deletion || !pace_.IsDue(name, now)) return;
@@ -122,7 +122,7 @@ bool ReservationKeeper::IsToBeReleased(const Reservation& reservation, const std
       return passed(absence.of_name, times_.after_deletion);
     case ReleasePolicy::kOnScaleDown: {
       const bool set_is_there = !owner.stateful_set.empty() &&
-                                cluster_.objects().Find<v1alpha1::Workload>(sdk::WorkloadKey(
+                                cluster_.objects().Find<v1beta1::PodController>(sdk::WorkloadKey(
                                     "StatefulSet", owner.ns, owner.stateful_set)) != nullptr;
       return passed(absence.of_name,
                     set_is_there ? times_.after_scale_down : times_.after_deletion);
@@ -148,7 +148,7 @@ void ReservationKeeper::KeepStatus(const Reservation& reservation, const std::st
     return;
   }
   if (!pace_.IsDue(reservation.name, now)) return;
-  const auto* stored = cluster_.objects().Find<v1alpha1::CustomObject>(
+  const auto* stored = cluster_.objects().Find<v1beta1::GenericObject>(
       sdk::CustomKey(kReservations, "", reservation.name));
   json whole = sdk::ParseCustomObject(*stored);
   json& status = whole["status"];

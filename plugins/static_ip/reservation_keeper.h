@@ -49,7 +49,7 @@ class ReservationKeeper {
   void KeepStatus(const Reservation& reservation, const std::string& fault,
                   const sdk::PodRecord* user, absl::Time now);
   void Restore(absl::Time now);
-  void Push(const std::string& name, v1alpha1::Effect effect);
+  void Push(const std::string& name, v1beta1::Effect effect);
 
   const ReleaseTimes times_;
   const AddressBook* const book_;

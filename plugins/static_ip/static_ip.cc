@@ -125,9 +125,9 @@ class StaticIp : public sdk::Plugin,
       return request.wants_ip ? sdk::Hint::kQueue : sdk::Hint::kSkip;
     }
     // An added or changed reservation takes an IP, or belongs to the pod.
-    if (change.new_object != nullptr && change.new_object->has_custom_object() &&
-        change.new_object->custom_object().resource() == kReservations) {
-      const Reservation reservation = ReadReservation(change.new_object->custom_object());
+    if (change.new_object != nullptr && change.new_object->has_generic_object() &&
+        change.new_object->generic_object().resource() == kReservations) {
+      const Reservation reservation = ReadReservation(change.new_object->generic_object());
       const bool is_own =
           pod.namespace_name() == reservation.owner.ns && pod.name() == reservation.owner.pod;
       return is_own ? sdk::Hint::kQueue : sdk::Hint::kSkip;
@@ -142,18 +142,18 @@ class StaticIp : public sdk::Plugin,
   void OnNodeChanged(sdk::Slot slot) override { book_.SetNode(slot); }
   void OnPodChanged(const sdk::PodRecord& pod) override { book_.SetPod(pod); }
   void OnPodRemoved(const sdk::PodRecord& pod) override { book_.RemovePod(pod); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
-    if (!object.has_custom_object()) return;
-    const v1alpha1::CustomObject& custom = object.custom_object();
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    if (!object.has_generic_object()) return;
+    const v1beta1::GenericObject& custom = object.generic_object();
     if (custom.resource() == kPools) book_.SetPool(custom);
     if (custom.resource() != kReservations) return;
     book_.SetReservation(custom);
     keeper_.OnChanged(custom.name());
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
-    if (!object.has_custom_object()) return;
-    const v1alpha1::CustomObject& custom = object.custom_object();
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    if (!object.has_generic_object()) return;
+    const v1beta1::GenericObject& custom = object.generic_object();
     if (custom.resource() == kPools) book_.RemovePool(custom.name());
     if (custom.resource() != kReservations) return;
     if (const Reservation* reservation = book_.Find(custom.name())) keeper_.OnRemoved(*reservation);
@@ -216,7 +216,7 @@ class StaticIp : public sdk::Plugin,
         reserved.has_finalizer) {
       return Verdict::Success();
     }
-    const auto* stored = cluster_.objects().Find<v1alpha1::CustomObject>(
+    const auto* stored = cluster_.objects().Find<v1beta1::GenericObject>(
         sdk::CustomKey(kReservations, "", reserved.name));
     json whole = sdk::ParseCustomObject(*stored);
     json& spec = whole["spec"];  // spec and owner are objects, otherwise there would be no owner
@@ -276,28 +276,30 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
-  using Resource = v1alpha1::CustomResource;
+  using Event = v1beta1::ClusterEvent;
+  using Resource = v1beta1::DeclaredResource;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER, v1alpha1::RESERVE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_RESERVE};
   d.args_schema = kArgsSchema;
-  d.wake_up_events = {
-      sdk::WakeOn(kPools, {Event::ADD, Event::UPDATE_OTHER}),
-      sdk::WakeOn(kReservations, {Event::ADD, Event::UPDATE_OTHER, Event::DELETE}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_OTHER, Event::UPDATE_POD_LABEL})};
-  v1alpha1::Interest reserve = sdk::InterestIn(v1alpha1::RESERVE, {});
+  d.wake_up_events = {sdk::WakeOn(kPools, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+                      sdk::WakeOn(kReservations, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER,
+                                                  Event::ACTION_DELETE}),
+                      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
+                      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_OTHER,
+                                          Event::ACTION_UPDATE_POD_LABEL})};
+  v1beta1::Interest reserve = sdk::InterestIn(v1beta1::EXTENSION_POINT_RESERVE, {});
   reserve.add_any_field_set("metadata.labels['outboard/static-ip']");
   for (const char* key : kAnnotations) {
     d.needed_fields.push_back(sdk::AnnotationField(key));
     reserve.add_any_field_set(absl::StrCat("metadata.annotations['", key, "']"));
   }
   d.interests = {std::move(reserve)};
-  d.custom_resources = {
+  d.declared_resources = {
       sdk::UsesResource(kPools, {}),
-      sdk::UsesResource(kReservations, {Resource::CREATE, Resource::UPDATE, Resource::UPDATE_STATUS,
-                                        Resource::DELETE})};
+      sdk::UsesResource(kReservations, {Resource::VERB_CREATE, Resource::VERB_UPDATE,
+                                        Resource::VERB_UPDATE_STATUS, Resource::VERB_DELETE})};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"metadata.labels['outboard/static-ip']", "metadata.ownerReferences",
                         "metadata.name if metadata.labels['outboard/static-ip']"});

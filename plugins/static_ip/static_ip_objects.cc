@@ -70,7 +70,7 @@ std::optional<ReleasePolicy> ParsePolicy(absl::string_view text) {
   return std::nullopt;
 }
 
-IpRequest IpRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+IpRequest IpRequestOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) {
   IpRequest request;
   const auto complain = [&](const char* key, const std::string& value, const char* wanted) {
     if (malformed == nullptr) return;
@@ -108,7 +108,7 @@ IpRequest IpRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed)
   return request;
 }
 
-PoolSpec ReadPool(const v1alpha1::CustomObject& object) {
+PoolSpec ReadPool(const v1beta1::GenericObject& object) {
   PoolSpec pool;
   const json whole = sdk::ParseCustomObject(object);
   const json* spec = sdk::JsonAt(whole, {"spec"});
@@ -146,7 +146,7 @@ PoolSpec ReadPool(const v1alpha1::CustomObject& object) {
   return pool;
 }
 
-Reservation ReadReservation(const v1alpha1::CustomObject& object) {
+Reservation ReadReservation(const v1beta1::GenericObject& object) {
   Reservation read;
   const json whole = sdk::ParseCustomObject(object);
   const auto text = [&](sdk::JsonPath path) { return sdk::TextAt(whole, path).value_or(""); };

@@ -9,10 +9,10 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugins/static_ip/address.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::static_ip {
 
@@ -32,7 +32,7 @@ struct IpRequest {
 };
 // Reads our keys and those of Galaxy and Hybridnet. Reports invalid values unless `malformed` is
 // null.
-IpRequest IpRequestOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+IpRequest IpRequestOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed);
 
 struct PoolSpec {
   std::string fault;  // why the pool provides no IPs; empty: valid
@@ -41,7 +41,7 @@ struct PoolSpec {
   std::map<std::string, std::string> node_selector;
   std::optional<ReleasePolicy> policy;
 };
-PoolSpec ReadPool(const v1alpha1::CustomObject& object);
+PoolSpec ReadPool(const v1beta1::GenericObject& object);
 
 // The owner of an IP.
 struct Owner {
@@ -70,7 +70,7 @@ struct Reservation {
   std::string message;          // message of the condition Accepted
   bool deletion_waits = false;  // condition DeletionPending
 };
-Reservation ReadReservation(const v1alpha1::CustomObject& object);
+Reservation ReadReservation(const v1beta1::GenericObject& object);
 
 // A new object.
 nlohmann::json MakeReservation(const Address& address, const std::string& pool, const Owner& owner,

@@ -48,16 +48,16 @@ class StaticIpTest : public ::testing::Test {
     store_->Apply(kPools, "", "a",
                   R"({"spec":{"cidr":"10.0.0.0/24","ranges":["10.0.0.5-10.0.0.6"],)"
                   R"("nodeSelector":{"rack":"r1"}}})");
-    v1alpha1::ClusterObject set;
-    set.mutable_workload()->set_kind("StatefulSet");
-    set.mutable_workload()->set_namespace_("default");
-    set.mutable_workload()->set_name("db");
-    set.mutable_workload()->set_uid("set");
+    v1beta1::ClusterObject set;
+    set.mutable_pod_controller()->set_kind("StatefulSet");
+    set.mutable_pod_controller()->set_namespace_("default");
+    set.mutable_pod_controller()->set_name("db");
+    set.mutable_pod_controller()->set_uid("set");
     harness_->AddObject(set);
     set_ = set;
   }
-  static v1alpha1::Pod Pod(const std::string& name, const std::string& uid = "",
-                           const std::string& release = "") {
+  static v1beta1::Pod Pod(const std::string& name, const std::string& uid = "",
+                          const std::string& release = "") {
     PodBuilder pod(name);
     if (!uid.empty()) pod.proto().set_uid(uid);
     pod.Annotation("outboard/static-ip", "true");
@@ -67,10 +67,10 @@ class StaticIpTest : public ::testing::Test {
     pod.proto().mutable_controller()->set_uid("set");
     return pod.Build();
   }
-  Verdict FilterOn(const v1alpha1::Pod& pod, const std::string& node) {
+  Verdict FilterOn(const v1beta1::Pod& pod, const std::string& node) {
     return harness_->Filter(pod).at(node);
   }
-  std::vector<v1alpha1::Effect> Reserve(const v1alpha1::Pod& pod, const std::string& node) {
+  std::vector<v1beta1::Effect> Reserve(const v1beta1::Pod& pod, const std::string& node) {
     EXPECT_TRUE(FilterOn(pod, node).ok())
         << ::testing::PrintToString(FilterOn(pod, node).reasons());
     sdk::ReserveAnswer answer;
@@ -79,8 +79,8 @@ class StaticIpTest : public ::testing::Test {
     return answer.effects;
   }
   // As the shim: applies the effects, then binds. Returns the IP; empty if an effect failed.
-  std::string Bind(v1alpha1::Pod pod, const std::string& node) {
-    for (const v1alpha1::Effect& effect : Reserve(pod, node)) {
+  std::string Bind(v1beta1::Pod pod, const std::string& node) {
+    for (const v1beta1::Effect& effect : Reserve(pod, node)) {
       if (!store_->Write(effect).ok()) return "";
     }
     pod.set_node_name(node);
@@ -114,7 +114,7 @@ class StaticIpTest : public ::testing::Test {
 
   std::unique_ptr<PluginHarness> harness_;
   std::unique_ptr<ObjectStore> store_;
-  v1alpha1::ClusterObject set_;
+  v1beta1::ClusterObject set_;
   absl::Time now_ = absl::FromUnixSeconds(1'800'000'000);
 };
 
@@ -149,10 +149,10 @@ TEST_F(StaticIpTest, GoesOnlyWhereTheIpCanBeServed) {
 
 TEST_F(StaticIpTest, CountsWhatIsOnItsWay) {
   const auto effects = Reserve(Pod("db-0"), "n1");
-  harness_->Place("default/db-0", v1alpha1::ASSUMED, "n1", effects);
+  harness_->Place("default/db-0", v1beta1::PLACEMENT_STATE_ASSUMED, "n1", effects);
   const auto second = Reserve(Pod("db-1"), "n1");
   EXPECT_EQ(second[0].put_object().name(), "10-0-0-6");
-  harness_->Place("default/db-0", v1alpha1::UNPLACED, "");
+  harness_->Place("default/db-0", v1beta1::PLACEMENT_STATE_UNPLACED, "");
   EXPECT_EQ(Reserve(Pod("db-2"), "n1")[0].put_object().name(), "10-0-0-5");
 }
 
@@ -200,7 +200,7 @@ TEST_F(StaticIpTest, ReleasesWithTheStatefulSet) {
 }
 
 TEST_F(StaticIpTest, PodsOfOtherControllersKeepNothing) {
-  v1alpha1::Pod pod = Pod("web-x1", "", "Never");
+  v1beta1::Pod pod = Pod("web-x1", "", "Never");
   pod.mutable_controller()->set_kind("ReplicaSet");
   Bind(pod, "n1");
   Settle();
@@ -331,8 +331,8 @@ TEST_F(StaticIpTest, HeldIpsAreNotAssigned) {
 TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
   std::mt19937 random(5);
   store_->Apply(kPools, "", "a", R"({"spec":{"cidr":"10.0.0.0/28"}})");
-  std::vector<v1alpha1::Effect> late;
-  std::map<std::string, v1alpha1::Pod> bound;  // by name
+  std::vector<v1beta1::Effect> late;
+  std::map<std::string, v1beta1::Pod> bound;  // by name
   int uid = 0, binds = 0;
   for (int round = 0; round < 3000; ++round) {
     const std::string name = absl::StrCat("db-", random() % 8);
@@ -340,7 +340,7 @@ TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
       case 0:
       case 1: {
         if (bound.contains(name)) break;
-        v1alpha1::Pod pod = Pod(name, absl::StrCat("uid-", ++uid), random() % 2 ? "OnDelete" : "");
+        v1beta1::Pod pod = Pod(name, absl::StrCat("uid-", ++uid), random() % 2 ? "OnDelete" : "");
         harness_->AddPod(pod);
         bool written = false;
         for (int attempt = 0; attempt < 3 && !written; ++attempt) {
@@ -348,7 +348,7 @@ TEST_F(StaticIpTest, WhateverHappensNoIpIsTwoPods) {
           sdk::ReserveAnswer answer;
           if (!harness_->Reserve(pod, "n1", &answer).ok()) break;
           written = true;
-          for (const v1alpha1::Effect& effect : answer.effects) {
+          for (const v1beta1::Effect& effect : answer.effects) {
             if (random() % 10 == 0) {
               late.push_back(effect);
               written = false;

@@ -66,9 +66,9 @@ class TaintToleration : public sdk::Plugin,
     for (size_t i = 0; i < nodes.size(); ++i) {
       const uint32_t set = table.taint_set[nodes[i]];
       raw[i] = set == 0 ? 0 : found.Get(set, [&] {
-        const std::vector<v1alpha1::Taint>& taints = table.taint_sets[set];
-        return std::count_if(taints.begin(), taints.end(), [&](const v1alpha1::Taint& taint) {
-          return taint.effect() == v1alpha1::PREFER_NO_SCHEDULE &&
+        const std::vector<v1beta1::Taint>& taints = table.taint_sets[set];
+        return std::count_if(taints.begin(), taints.end(), [&](const v1beta1::Taint& taint) {
+          return taint.effect() == v1beta1::TAINT_EFFECT_PREFER_NO_SCHEDULE &&
                  !sdk::ToleratesAny(tolerations, taint);
         });
       });
@@ -106,11 +106,12 @@ class TaintToleration : public sdk::Plugin,
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "TaintToleration";
-  d.extension_points = {v1alpha1::FILTER, v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.default_weight = 3;
-  d.wake_up_events = {
-      sdk::WakeOn("Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_TAINT}),
-      sdk::WakeOn("Pod", {v1alpha1::ClusterEvent::UPDATE_POD_TOLERATION})};
+  d.wake_up_events = {sdk::WakeOn("Node", {v1beta1::ClusterEvent::ACTION_ADD,
+                                           v1beta1::ClusterEvent::ACTION_UPDATE_NODE_TAINT}),
+                      sdk::WakeOn("Pod", {v1beta1::ClusterEvent::ACTION_UPDATE_POD_TOLERATION})};
   d.signature = {{"spec.tolerations"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

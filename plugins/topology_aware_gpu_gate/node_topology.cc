@@ -22,7 +22,7 @@ int64_t NodeTopology::LargestIsland(int64_t allocatable) const {
   return std::min(largest, allocatable);
 }
 
-NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& malformed) {
+NodeTopology ReadNodeTopology(const v1beta1::Node& node, const OnMalformed& malformed) {
   NodeTopology result;
   std::optional<GpuIslands> probed;
   if (const std::string* text = sdk::FindValue(node.annotations(), kIslandsAnnotation)) {

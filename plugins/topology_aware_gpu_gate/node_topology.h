@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugins/topology_aware_gpu_gate/gpu_islands.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::topology_aware_gpu_gate {
 
@@ -39,7 +39,7 @@ using OnMalformed =
 // The topology comes from the label, else from the annotation. Islands come from the annotation,
 // which has GPU ids, else from the labels. Without either, a node with NVLink or NVSwitch is one
 // island. Pure.
-NodeTopology ReadNodeTopology(const v1alpha1::Node& node, const OnMalformed& malformed);
+NodeTopology ReadNodeTopology(const v1beta1::Node& node, const OnMalformed& malformed);
 
 }  // namespace outboard::topology_aware_gpu_gate
 

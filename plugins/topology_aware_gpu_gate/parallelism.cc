@@ -77,14 +77,14 @@ std::optional<Parallelism> ParseParallelism(absl::string_view text) {
   return result;
 }
 
-bool LabelIs(const v1alpha1::Pod& pod, const char* key, absl::string_view wanted) {
+bool LabelIs(const v1beta1::Pod& pod, const char* key, absl::string_view wanted) {
   const std::string* value = sdk::FindValue(pod.labels(), key);
   return value != nullptr && *value == wanted;
 }
 
 // Calls read(text) for the label, then for the annotation, until one is valid.
 template <typename Fn>
-auto ReadEither(const v1alpha1::Pod& pod, const char* key, absl::string_view wanted,
+auto ReadEither(const v1beta1::Pod& pod, const char* key, absl::string_view wanted,
                 sdk::MalformedValues* malformed, Fn read) -> decltype(read("")) {
   for (const sdk::StringMap* map : {&pod.labels(), &pod.annotations()}) {
     const std::string* text = sdk::FindValue(*map, key);
@@ -139,7 +139,7 @@ Parallelism ParallelismOfCommand(absl::string_view command) {
   return result;
 }
 
-Parallelism ParallelismOfContainer(const v1alpha1::Container& container) {
+Parallelism ParallelismOfContainer(const v1beta1::Container& container) {
   // Variables in front, as for env(1): the program's flags take precedence over them.
   std::string line;
   for (const auto& [name, value] : container.env()) absl::StrAppend(&line, name, "=", value, "\n");
@@ -152,13 +152,13 @@ Parallelism ParallelismOfContainer(const v1alpha1::Container& container) {
   return line.empty() ? Parallelism() : ParallelismOfCommand(line);
 }
 
-Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) {
+Parallelism ParallelismOfPod(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) {
   if (const auto said = ReadEither(pod, kParallelismKey, "ddp, tensor-parallel or none", malformed,
                                    ParseParallelism)) {
     return *said;
   }
   Parallelism result;
-  for (const v1alpha1::Container& container : pod.containers()) {
+  for (const v1beta1::Container& container : pod.containers()) {
     const Parallelism of_container = ParallelismOfContainer(container);
     result.data |= of_container.data;
     result.tensor |= of_container.tensor;

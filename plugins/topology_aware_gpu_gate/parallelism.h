@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/label_values.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::topology_aware_gpu_gate {
 
@@ -27,11 +27,11 @@ struct Parallelism {
 Parallelism ParallelismOfCommand(absl::string_view command);
 // Reads a container's command and arguments, one of which may be a shell line, and the variables
 // that count processes.
-Parallelism ParallelismOfContainer(const v1alpha1::Container& container);
+Parallelism ParallelismOfContainer(const v1beta1::Container& container);
 
 // The key kParallelismKey decides; without it the pod's labels, owner and containers.
 // `malformed` may be null.
-Parallelism ParallelismOfPod(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed);
+Parallelism ParallelismOfPod(const v1beta1::Pod& pod, sdk::MalformedValues* malformed);
 // For PluginDescriptor::needed_fields.
 std::vector<std::string> ParallelismFields();
 

@@ -71,9 +71,9 @@ TEST(ParallelismTest, SingleProcessesAreNeither) {
   }
 }
 
-v1alpha1::Container Runs(const std::vector<std::string>& command,
-                         const std::vector<std::string>& args = {}) {
-  v1alpha1::Container container;
+v1beta1::Container Runs(const std::vector<std::string>& command,
+                        const std::vector<std::string>& args = {}) {
+  v1beta1::Container container;
   for (const std::string& word : command) container.add_command(word);
   for (const std::string& word : args) container.add_args(word);
   return container;
@@ -96,7 +96,7 @@ TEST(ParallelismTest, Containers) {
       ParallelismOfContainer(Runs({"/bin/sh", "-c"}, {"vllm serve m --tensor-parallel-size=4"})),
       kTensor);
   EXPECT_EQ(ParallelismOfContainer(Runs({"deepspeed"}, {"--num_gpus=8", "train.py"})), kData);
-  v1alpha1::Container world = Runs({"python"}, {"train.py"});
+  v1beta1::Container world = Runs({"python"}, {"train.py"});
   (*world.mutable_env())["WORLD_SIZE"] = "16";
   EXPECT_EQ(ParallelismOfContainer(world), kData);
   (*world.mutable_env())["WORLD_SIZE"] = "1";
@@ -140,7 +140,7 @@ TEST(ParallelismTest, PodsOfPyTorchJobs) {
 TEST(ParallelismTest, ThePodsOwnLabelDecides) {
   PodBuilder pod("p");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kNone);
-  v1alpha1::Container* container = pod.proto().mutable_containers(0);
+  v1beta1::Container* container = pod.proto().mutable_containers(0);
   container->add_command("torchrun");
   container->add_args("--nproc-per-node=8");
   EXPECT_EQ(ParallelismOfPod(pod, nullptr), kData);

@@ -95,7 +95,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
       topologies_.resize(slot + 1);
       columns_.resize(slot + 1);
     }
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     topologies_[slot] = ReadNodeTopology(
         node, [&](absl::string_view key, absl::string_view value, absl::string_view wanted) {
           malformed_.Warn(absl::StrCat("node ", node.name()), key, value, wanted);
@@ -127,7 +127,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   }
 
  private:
-  Demand DemandOf(const v1alpha1::Pod& pod) const {
+  Demand DemandOf(const v1beta1::Pod& pod) const {
     Demand demand;
     demand.gpus = args_.gpus.DemandOf(pod);
     // Most pods request at most one GPU; skip the rest of the pod.
@@ -150,7 +150,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   int64_t RoomiestIsland(FilterState& state, const sdk::NodeView& node) const;
   static void ListIslands(const NodeTopology& topology, const KnownGpus& known,
                           std::vector<IslandUse>* islands);
-  int64_t AllocatableOf(const v1alpha1::Node& node) const;
+  int64_t AllocatableOf(const v1beta1::Node& node) const;
   // Whether the node could take the pod if it were empty.
   bool CouldTake(const Demand& demand, const NodeTopology& topology, int64_t allocatable) const {
     return (!demand.parallelism.tensor || TopologyWillDo(topology.topology)) &&
@@ -273,11 +273,11 @@ void TopologyAwareGpuGate::ListIslands(const NodeTopology& topology, const Known
     islands->push_back({island.gpus, std::popcount(island.ids & known.ids)});
 }
 
-int64_t TopologyAwareGpuGate::AllocatableOf(const v1alpha1::Node& node) const {
+int64_t TopologyAwareGpuGate::AllocatableOf(const v1beta1::Node& node) const {
   int64_t sum = 0;
   for (const std::string& name : args_.gpus.names()) {
-    const auto it = node.allocatable().extended().find(name);
-    if (it != node.allocatable().extended().end()) sum += it->second;
+    const auto it = node.allocatable().scalar().find(name);
+    if (it != node.allocatable().scalar().end()) sum += it->second;
   }
   return sum;
 }
@@ -299,7 +299,7 @@ sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
     return hint(!CouldTake(demand, before, gpus_before) || now != before || gpus_now > gpus_before);
   }
   if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
-  const v1alpha1::Pod* before = change.old_pod;
+  const v1beta1::Pod* before = change.old_pod;
   if (before == nullptr) return sdk::Hint::kSkip;
   if (before->node_name().empty() && before->nominated_node_name().empty()) return sdk::Hint::kSkip;
   const int64_t had = args_.gpus.DemandOf(*before);
@@ -344,17 +344,17 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   d.args_schema = ArgsSchema();
   // UPDATE_OTHER of pods: annotations.
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN,
-                          Event::UPDATE_OTHER}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE, Event::UPDATE_NODE_LABEL,
-                           Event::UPDATE_NODE_ANNOTATION})};
+      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
+                          Event::ACTION_UPDATE_POD_SCALE_DOWN, Event::ACTION_UPDATE_OTHER}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
+                           Event::ACTION_UPDATE_NODE_LABEL, Event::ACTION_UPDATE_NODE_ANNOTATION})};
   d.needed_fields = ParallelismFields();
   for (std::string& field : sdk::GpuIdFields()) d.needed_fields.push_back(std::move(field));
   d.needed_fields.push_back(absl::StrCat("Node.metadata.annotations['", kIslandsAnnotation, "']"));

@@ -108,7 +108,7 @@ TEST(TopologyAwareGPUGateTest, SeesWhatWouldBeWithoutAPod) {
                            .OnNode("n")
                            .Annotation("accelerator.sched.io/gpu-ids", ids));
   }
-  const v1alpha1::PostFilterResponse answer =
+  const v1beta1::PostFilterResponse answer =
       (*harness)->Attempt(PodBuilder("p")
                               .Requests({{"nvidia.com/gpu", "4"}})
                               .Label("accelerator.sched.io/parallelism", "ddp"));
@@ -143,7 +143,7 @@ TEST(TopologyAwareGPUGateTest, AbsurdLabelsMakeNoIslands) {
                          .Label("training.kubeflow.org/operator-name", "pytorchjob-controller")
                          .Label("tensor-parallel-size", pick())
                          .Annotation("accelerator.sched.io/parallelism", pick());
-    v1alpha1::Container* container = pod.proto().mutable_containers(0);
+    v1beta1::Container* container = pod.proto().mutable_containers(0);
     container->add_command(pick());
     container->add_args(pick());
     (*container->mutable_env())["WORLD_SIZE"] = pick();

@@ -44,13 +44,13 @@ void JobIndex::RemoveNode(sdk::Slot slot) {
   }
 }
 
-std::string JobIndex::KeyOf(const v1alpha1::Pod& pod) const {
+std::string JobIndex::KeyOf(const v1beta1::Pod& pod) const {
   const std::string* id = sdk::FindValue(pod.labels(), kJobLabel);
   if (id == nullptr || id->empty() || pod.scheduler_name() != profile_) return "";
   return sdk::NamespacedKey(pod.namespace_(), NameOfJob(*id));
 }
 
-Job& JobIndex::Get(const v1alpha1::Pod& pod, const std::string& key) {
+Job& JobIndex::Get(const v1beta1::Pod& pod, const std::string& key) {
   Job& job = jobs_[key];
   job.ns = pod.namespace_();
   job.id = pod.labels().at(kJobLabel);
@@ -90,7 +90,7 @@ void JobIndex::Forget(const std::string& pod_uid) {
   job_of_pod_.erase(known);
 }
 
-void JobIndex::SetObject(const v1alpha1::CustomObject& object) {
+void JobIndex::SetObject(const v1beta1::GenericObject& object) {
   const std::string key = sdk::NamespacedKey(object.namespace_(), object.name());
   const nlohmann::json whole = sdk::ParseCustomObject(object);
   PlacementObject read = ReadPlacement(whole, levels_);
@@ -118,7 +118,7 @@ void JobIndex::SetObject(const v1alpha1::CustomObject& object) {
   changed_.insert(key);
 }
 
-void JobIndex::RemoveObject(const v1alpha1::CustomObject& object) {
+void JobIndex::RemoveObject(const v1beta1::GenericObject& object) {
   const std::string key = sdk::NamespacedKey(object.namespace_(), object.name());
   malformed_.Forget(absl::StrCat("TrainingJobPlacement ", key));
   const auto job = jobs_.find(key);
@@ -129,7 +129,7 @@ void JobIndex::RemoveObject(const v1alpha1::CustomObject& object) {
   changed_.insert(key);
 }
 
-const Job* JobIndex::Find(const v1alpha1::Pod& pod) const {
+const Job* JobIndex::Find(const v1beta1::Pod& pod) const {
   const std::string key = KeyOf(pod);
   return key.empty() ? nullptr : Find(key);
 }
@@ -171,14 +171,14 @@ Observed JobIndex::Observe(const Job& job) const {
   return observed;
 }
 
-std::vector<v1alpha1::ControllerReference> JobIndex::ControllersOf(const Job& job) const {
-  std::map<std::string, v1alpha1::ControllerReference> by_uid;
+std::vector<v1beta1::ControllerReference> JobIndex::ControllersOf(const Job& job) const {
+  std::map<std::string, v1beta1::ControllerReference> by_uid;
   for (const std::string& uid : job.pods) {
     const sdk::PodRecord* pod = cluster_.FindPod(uid);
     if (pod != nullptr && pod->pod.has_controller())
       by_uid[pod->pod.controller().uid()] = pod->pod.controller();
   }
-  std::vector<v1alpha1::ControllerReference> controllers;
+  std::vector<v1beta1::ControllerReference> controllers;
   for (auto& [uid, controller] : by_uid) controllers.push_back(std::move(controller));
   return controllers;
 }

@@ -42,11 +42,11 @@ class JobIndex {
   void RemoveFromNode(const sdk::PodRecord& pod, sdk::Slot slot);
   void SetPod(const sdk::PodRecord& pod);
   void RemovePod(const sdk::PodRecord& pod);
-  void SetObject(const v1alpha1::CustomObject& object);
-  void RemoveObject(const v1alpha1::CustomObject& object);
+  void SetObject(const v1beta1::GenericObject& object);
+  void RemoveObject(const v1beta1::GenericObject& object);
 
   // Null if there is none.
-  const Job* Find(const v1alpha1::Pod& pod) const;
+  const Job* Find(const v1beta1::Pod& pod) const;
   // The value id of a node's label for a level; StringTable::kNone without one.
   uint32_t ValueOn(size_t level, sdk::Slot slot) const { return values_[level][slot]; }
   const std::vector<std::string>& levels() const { return levels_; }
@@ -58,12 +58,12 @@ class JobIndex {
   void DropIfEmpty(const std::string& key);
   // The current state of the job's pods.
   Observed Observe(const Job& job) const;
-  std::vector<v1alpha1::ControllerReference> ControllersOf(const Job& job) const;
+  std::vector<v1beta1::ControllerReference> ControllersOf(const Job& job) const;
 
  private:
   // The key of the pod's job; empty if the pod has no job or another profile.
-  std::string KeyOf(const v1alpha1::Pod& pod) const;
-  Job& Get(const v1alpha1::Pod& pod, const std::string& key);
+  std::string KeyOf(const v1beta1::Pod& pod) const;
+  Job& Get(const v1beta1::Pod& pod, const std::string& key);
   void Forget(const std::string& pod_uid);
 
   const std::string profile_;

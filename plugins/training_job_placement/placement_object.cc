@@ -170,7 +170,7 @@ bool Own(const Ownership& ownership, json* whole) {
   }
   json& owners = metadata["ownerReferences"];
   if (!owners.is_array()) owners = json::array();
-  for (const v1alpha1::ControllerReference& controller : ownership.controllers) {
+  for (const v1beta1::ControllerReference& controller : ownership.controllers) {
     const bool known = std::any_of(owners.begin(), owners.end(), [&](const json& owner) {
       return sdk::TextAt(owner, {"uid"}) == controller.uid();
     });

@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::training_job_placement {
 
@@ -52,7 +52,7 @@ PlacementObject ReadPlacement(const nlohmann::json& whole, const std::vector<std
 // The profile that owns an object, and the controllers that own the pods.
 struct Ownership {
   std::string keeper;
-  std::vector<v1alpha1::ControllerReference> controllers;
+  std::vector<v1beta1::ControllerReference> controllers;
 };
 // A new object, without a status.
 nlohmann::json MakeObject(const std::string& job_id, const Ownership& ownership);

@@ -138,7 +138,7 @@ TEST(ReadPlacement, SurvivesAnything) {
     }
     const PlacementObject object = ReadPlacement(whole, kLevels);
     for (const auto& [domain, pods] : object.domains) EXPECT_GT(pods, 0);
-    v1alpha1::ControllerReference owner;
+    v1beta1::ControllerReference owner;
     owner.set_uid("u");
     Own({"profile", {owner}}, &whole);
     EXPECT_FALSE(Own({"profile", {owner}}, &whole));

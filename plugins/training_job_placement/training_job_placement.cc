@@ -125,16 +125,16 @@ class TrainingJobPlacement : public sdk::Plugin,
   }
   void OnPodChanged(const sdk::PodRecord& pod) override { jobs_.SetPod(pod); }
   void OnPodRemoved(const sdk::PodRecord& pod) override { jobs_.RemovePod(pod); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     if (!IsPlacement(object)) return;
-    jobs_.SetObject(object.custom_object());
-    pace_.Changed(KeyOf(object.custom_object()));
+    jobs_.SetObject(object.generic_object());
+    pace_.Changed(KeyOf(object.generic_object()));
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override {
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     if (!IsPlacement(object)) return;
-    jobs_.RemoveObject(object.custom_object());
-    pace_.Changed(KeyOf(object.custom_object()));
+    jobs_.RemoveObject(object.generic_object());
+    pace_.Changed(KeyOf(object.generic_object()));
   }
 
   // Compares pods with objects, so that nothing depends on what an earlier host has written.
@@ -159,10 +159,10 @@ class TrainingJobPlacement : public sdk::Plugin,
   }
 
  private:
-  static bool IsPlacement(const v1alpha1::ClusterObject& object) {
-    return object.has_custom_object() && object.custom_object().resource() == kResource;
+  static bool IsPlacement(const v1beta1::ClusterObject& object) {
+    return object.has_generic_object() && object.generic_object().resource() == kResource;
   }
-  static std::string KeyOf(const v1alpha1::CustomObject& object) {
+  static std::string KeyOf(const v1beta1::GenericObject& object) {
     return sdk::NamespacedKey(object.namespace_(), object.name());
   }
 
@@ -174,7 +174,7 @@ class TrainingJobPlacement : public sdk::Plugin,
     const size_t slash = key.find('/');
     const std::string name = key.substr(slash + 1);
     const auto* stored =
-        cluster_.objects().Find<v1alpha1::CustomObject>(sdk::CustomKey(kResource, job->ns, name));
+        cluster_.objects().Find<v1beta1::GenericObject>(sdk::CustomKey(kResource, job->ns, name));
     const bool has_pods = !job->pods.empty();
     if (stored == nullptr) {
       if (!has_pods) return true;
@@ -203,7 +203,7 @@ class TrainingJobPlacement : public sdk::Plugin,
     later_.emplace(gone_since + retention_, key);
     return true;
   }
-  bool Push(const std::string& key, v1alpha1::Effect effect, absl::Time now) {
+  bool Push(const std::string& key, v1beta1::Effect effect, absl::Time now) {
     if (pace_.IsDue(key, now)) pushes_->Write(std::move(effect));
     return false;
   }
@@ -297,13 +297,14 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Resource = v1alpha1::CustomResource;
+  using Resource = v1beta1::DeclaredResource;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = kArgsSchema;
-  d.custom_resources = {sdk::UsesResource(
-      kResource, {Resource::CREATE, Resource::UPDATE, Resource::UPDATE_STATUS, Resource::DELETE})};
+  d.declared_resources = {
+      sdk::UsesResource(kResource, {Resource::VERB_CREATE, Resource::VERB_UPDATE,
+                                    Resource::VERB_UPDATE_STATUS, Resource::VERB_DELETE})};
   d.signature = {{"metadata.namespace", absl::StrCat("metadata.labels['", kJobLabel, "']")}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

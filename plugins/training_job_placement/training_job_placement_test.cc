@@ -41,7 +41,7 @@ class KeepingTest : public ::testing::Test {
     for (const char* node : {"n1", "n2", "n3"})
       harness_->AddNode(NodeBuilder(node).Label("fabric", node[1] == '3' ? "f2" : "f1"));
   }
-  static v1alpha1::Pod Worker(const std::string& name, const std::string& node = "") {
+  static v1beta1::Pod Worker(const std::string& name, const std::string& node = "") {
     PodBuilder pod(name);
     pod.Label(kJobLabel, "j");
     pod.proto().set_scheduler_name("default-scheduler");
@@ -80,7 +80,7 @@ TEST_F(KeepingTest, ReportsWhereThePodsAre) {
   EXPECT_EQ(Status()["placements"][1]["domains"]["fabric"], "f2");
   EXPECT_TRUE(sdk::IsConditionTrue(Status(), "Active"));
   // An assumed pod may still move to another node.
-  harness_->Place("default/w2", v1alpha1::ASSUMED, "n2");
+  harness_->Place("default/w2", v1beta1::PLACEMENT_STATE_ASSUMED, "n2");
   EXPECT_EQ(Settle(), 0);
   harness_->AddPod(Worker("w2", "n2"));
   EXPECT_EQ(Settle(), 1);
@@ -96,7 +96,7 @@ TEST_F(KeepingTest, FollowsLabelsOfNodesAndPods) {
   harness_->AddNode(NodeBuilder("n1").Label("fabric", "f9"));
   EXPECT_EQ(Settle(), 1);
   EXPECT_EQ(Status()["summary"], "fabric=f9");
-  v1alpha1::Pod moved = Worker("w0", "n1");
+  v1beta1::Pod moved = Worker("w0", "n1");
   (*moved.mutable_labels())[kJobLabel] = "K_1";
   harness_->AddPod(moved);
   Settle();

@@ -14,7 +14,7 @@ namespace {
 using sdk::Quote;
 using sdk::Verdict;
 
-Verdict Wait() { return Verdict(v1alpha1::WAIT, "volumes are not bound yet"); }
+Verdict Wait() { return Verdict(sdk::kWait, "volumes are not bound yet"); }
 
 // Whether `a` is a later version than `b`. Versions are decimal numbers without leading zeros.
 bool IsLater(const std::string& a, const std::string& b) {
@@ -23,14 +23,14 @@ bool IsLater(const std::string& a, const std::string& b) {
 
 // nullopt: the volume can be used on the node.
 std::optional<std::string> AffinityFault(const IndexedVolume& volume, const sdk::NodeView& node,
-                                         const v1alpha1::CsiNode* csi_node) {
+                                         const v1beta1::CsiNode* csi_node) {
   if (volume.ReachesTranslated(node, csi_node)) return std::nullopt;
   return absl::StrCat("pv ", Quote(volume.volume.name()), " node affinity doesn't match node ",
                       Quote(node.name()), ": no matching NodeSelectorTerms");
 }
 
-Verdict CheckBinding(const v1alpha1::BindVolume& bind, const std::string& version,
-                     const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node,
+Verdict CheckBinding(const v1beta1::BindVolume& bind, const std::string& version,
+                     const sdk::NodeView& node, const v1beta1::CsiNode* csi_node,
                      const sdk::ClusterObjects& objects, const VolumeIndex& index) {
   const IndexedVolume* volume = index.Find(bind.name());
   if (volume == nullptr) {
@@ -53,8 +53,8 @@ Verdict CheckBinding(const v1alpha1::BindVolume& bind, const std::string& versio
   return IsFullyBound(*claim) ? Verdict::Success() : Wait();
 }
 
-Verdict CheckProvision(const v1alpha1::SelectNode& select, const std::string& version,
-                       const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node,
+Verdict CheckProvision(const v1beta1::SelectNode& select, const std::string& version,
+                       const sdk::NodeView& node, const v1beta1::CsiNode* csi_node,
                        const sdk::ClusterObjects& objects, const VolumeIndex& index) {
   const auto* claim = sdk::FindClaim(objects, select.namespace_(), select.name());
   if (claim == nullptr) {
@@ -83,9 +83,9 @@ Verdict CheckAll(absl::string_view node_name, const sdk::PreBindProgress& progre
     return Verdict::Error(absl::StrCat("failed to get node ", Quote(node_name), ": ",
                                        sdk::NotFoundText("node", node_name)));
   }
-  const auto* csi_node = cluster.objects().Find<v1alpha1::CsiNode>(node_name);
+  const auto* csi_node = cluster.objects().Find<v1beta1::CsiNode>(node_name);
   for (size_t i = 0; i < progress.effects.size(); ++i) {
-    const v1alpha1::Effect& effect = *progress.effects[i];
+    const v1beta1::Effect& effect = *progress.effects[i];
     const std::string& version = progress.results[i]->resource_version();
     Verdict verdict;
     if (effect.has_bind_volume()) {
@@ -107,7 +107,7 @@ Verdict CheckProgress(absl::string_view node_name, const sdk::PreBindProgress& p
                       absl::Duration timeout) {
   const Verdict verdict = CheckAll(node_name, progress, cluster, index);
   if (verdict.ok()) return verdict;
-  if (verdict.code() != v1alpha1::WAIT) {
+  if (verdict.code() != sdk::kWait) {
     return Verdict::Error(absl::StrCat("binding volumes: ", verdict.reasons()[0]));
   }
   if (progress.elapsed < timeout) return verdict;

@@ -11,8 +11,8 @@ namespace outboard::volume_binding {
 namespace {
 
 using sdk::Verdict;
-using v1alpha1::PersistentVolume;
-using v1alpha1::PersistentVolumeClaim;
+using v1beta1::PersistentVolume;
+using v1beta1::PersistentVolumeClaim;
 using Chosen = std::vector<const IndexedVolume*>;
 
 absl::string_view ModeOf(const std::string& mode) {
@@ -115,8 +115,8 @@ uint8_t CheckProvisions(const std::vector<const DelayedClaim*>& claims, const sd
 
 uint8_t CheckBound(const PodClaims& claims, const sdk::NodeView& node,
                    const sdk::ClusterObjects& objects) {
-  const v1alpha1::CsiNode* csi_node =
-      claims.any_migratable ? objects.Find<v1alpha1::CsiNode>(node.name()) : nullptr;
+  const v1beta1::CsiNode* csi_node =
+      claims.any_migratable ? objects.Find<v1beta1::CsiNode>(node.name()) : nullptr;
   for (const IndexedVolume* volume : claims.bound) {
     if (volume == nullptr) return kVolumeMissing;
     if (!volume->ReachesTranslated(node, csi_node)) return kNodeConflict;
@@ -125,7 +125,7 @@ uint8_t CheckBound(const PodClaims& claims, const sdk::NodeView& node,
 }
 
 // The error of a claim that rejects the pod; nullopt: none.
-std::optional<std::string> ClaimFault(const v1alpha1::Pod& pod, const sdk::PodClaim& named,
+std::optional<std::string> ClaimFault(const v1beta1::Pod& pod, const sdk::PodClaim& named,
                                       const PersistentVolumeClaim* claim) {
   if (claim == nullptr) {
     if (!named.ephemeral) return sdk::NotFoundText("persistentvolumeclaim", named.name);
@@ -146,7 +146,7 @@ std::optional<std::string> ClaimFault(const v1alpha1::Pod& pod, const sdk::PodCl
 }
 
 DelayedClaim MakeDelayed(const PersistentVolumeClaim& claim,
-                         const v1alpha1::StorageClass& storage_class,
+                         const v1beta1::StorageClass& storage_class,
                          const sdk::ClusterObjects& objects, const VolumeIndex& index) {
   DelayedClaim delayed;
   delayed.claim = &claim;
@@ -172,10 +172,10 @@ DelayedClaim MakeDelayed(const PersistentVolumeClaim& claim,
     }
     std::sort(delayed.unkeyed.begin(), delayed.unkeyed.end(), Better);
   }
-  for (const v1alpha1::NodeSelectorTerm& term : storage_class.allowed_topologies()) {
+  for (const v1beta1::NodeSelectorTerm& term : storage_class.allowed_topologies()) {
     delayed.topologies.push_back(sdk::CompiledNodeTerm::Parse(term, ""));
   }
-  const auto* driver = objects.Find<v1alpha1::CsiDriver>(storage_class.provisioner());
+  const auto* driver = objects.Find<v1beta1::CsiDriver>(storage_class.provisioner());
   delayed.check_capacity =
       claim.has_request_bytes() && driver != nullptr && driver->storage_capacity();
   return delayed;
@@ -187,11 +187,11 @@ bool IsFullyBound(const PersistentVolumeClaim& claim) {
   return !claim.volume_name().empty() && claim.bind_completed();
 }
 
-Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects,
+Verdict CollectClaims(const v1beta1::Pod& pod, const sdk::ClusterObjects& objects,
                       const VolumeIndex& index, PodClaims* claims, bool* any) {
   std::vector<const PersistentVolumeClaim*> found;
   *any = false;
-  for (const v1alpha1::Volume& volume : pod.volumes()) {
+  for (const v1beta1::Volume& volume : pod.volumes()) {
     const std::optional<sdk::PodClaim> named = sdk::ClaimOfVolume(pod, volume);
     if (!named) continue;
     *any = true;
@@ -208,10 +208,10 @@ Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objec
       claims->bound.push_back(volume);
       continue;
     }
-    const v1alpha1::StorageClass* storage_class =
+    const v1beta1::StorageClass* storage_class =
         claim->storage_class_name().empty()
             ? nullptr
-            : objects.Find<v1alpha1::StorageClass>(claim->storage_class_name());
+            : objects.Find<v1beta1::StorageClass>(claim->storage_class_name());
     if (storage_class != nullptr && storage_class->volume_binding_mode().empty()) {
       return Verdict::Error(absl::StrCat("VolumeBindingMode not set for StorageClass ",
                                          sdk::Quote(claim->storage_class_name())));

@@ -16,8 +16,8 @@ namespace outboard::volume_binding {
 
 // A claim that waits for its first pod.
 struct DelayedClaim {
-  const v1alpha1::PersistentVolumeClaim* claim = nullptr;
-  const v1alpha1::StorageClass* storage_class = nullptr;
+  const v1beta1::PersistentVolumeClaim* claim = nullptr;
+  const v1beta1::StorageClass* storage_class = nullptr;
   std::optional<std::string> selected_node;
   std::optional<sdk::CompiledLabelSelector> selector;  // Absent: every volume.
   std::string selector_error;                          // Parse error of the selector; empty: valid.
@@ -42,10 +42,10 @@ struct PodClaims {
 struct Decision {
   struct Binding {
     const IndexedVolume* volume;
-    const v1alpha1::PersistentVolumeClaim* claim;
+    const v1beta1::PersistentVolumeClaim* claim;
   };
   std::vector<Binding> bindings;
-  std::vector<const v1alpha1::PersistentVolumeClaim*> provisions;
+  std::vector<const v1beta1::PersistentVolumeClaim*> provisions;
 };
 
 // Why a node is rejected: bits, in the order of the reported reasons.
@@ -63,11 +63,11 @@ struct Outcome {
 };
 
 // Whether the binding between claim and volume is complete.
-bool IsFullyBound(const v1alpha1::PersistentVolumeClaim& claim);
+bool IsFullyBound(const v1beta1::PersistentVolumeClaim& claim);
 
 // Classifies the claims of a pod. A result other than success is PreFilter's verdict. Sets `any` if
 // the pod has claims.
-sdk::Verdict CollectClaims(const v1alpha1::Pod& pod, const sdk::ClusterObjects& objects,
+sdk::Verdict CollectClaims(const v1beta1::Pod& pod, const sdk::ClusterObjects& objects,
                            const VolumeIndex& index, PodClaims* claims, bool* any);
 
 // Checks a node. `decision` may be null; it is complete only if the node is feasible.

@@ -8,7 +8,7 @@ namespace outboard::volume_binding {
 
 // kube-scheduler's hints (v1.36). Nodes and PersistentVolumes always help. Only claims and drivers
 // are compared with the pod's. Pure.
-sdk::Hint HintOf(const v1alpha1::Pod& pod, const sdk::ObjectChange& change);
+sdk::Hint HintOf(const v1beta1::Pod& pod, const sdk::ObjectChange& change);
 
 }  // namespace outboard::volume_binding
 

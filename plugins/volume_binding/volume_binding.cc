@@ -38,7 +38,7 @@ std::array<Verdict, kReasonSets> MakeRejections() {
     for (size_t i = 0; i < kReasonTexts.size(); ++i) {
       if (set & (1 << i)) reasons.emplace_back(kReasonTexts[i]);
     }
-    rejections[set] = Verdict(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, std::move(reasons));
+    rejections[set] = Verdict(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, std::move(reasons));
   }
   return rejections;
 }
@@ -52,14 +52,14 @@ struct ClaimsState : sdk::AttemptState {
 // Adds one effect per claim, even if two volumes of the pod name the same claim; kube-scheduler
 // writes twice, and the second write fails.
 void AddEffects(const Decision& decision, const std::string& node_name,
-                std::vector<v1alpha1::Effect>* effects) {
+                std::vector<v1beta1::Effect>* effects) {
   absl::flat_hash_set<absl::string_view> claims;  // uids
   for (const Decision::Binding& binding : decision.bindings) {
     if (!claims.insert(binding.claim->uid()).second) continue;
-    v1alpha1::Effect& effect = effects->emplace_back();
+    v1beta1::Effect& effect = effects->emplace_back();
     effect.set_key(absl::StrCat("volume-", effects->size()));
-    v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
-    const v1alpha1::PersistentVolume& volume = binding.volume->volume;
+    v1beta1::BindVolume* bind = effect.mutable_bind_volume();
+    const v1beta1::PersistentVolume& volume = binding.volume->volume;
     bind->set_name(volume.name());
     bind->set_uid(volume.uid());
     bind->set_resource_version(volume.resource_version());
@@ -70,11 +70,11 @@ void AddEffects(const Decision& decision, const std::string& node_name,
     bind->set_bound_by_controller(!volume.has_claim_ref() ||
                                   !IsMeantFor(volume.claim_ref(), *binding.claim));
   }
-  for (const v1alpha1::PersistentVolumeClaim* claim : decision.provisions) {
+  for (const v1beta1::PersistentVolumeClaim* claim : decision.provisions) {
     if (!claims.insert(claim->uid()).second) continue;
-    v1alpha1::Effect& effect = effects->emplace_back();
+    v1beta1::Effect& effect = effects->emplace_back();
     effect.set_key(absl::StrCat("volume-", effects->size()));
-    v1alpha1::SelectNode* select = effect.mutable_select_node();
+    v1beta1::SelectNode* select = effect.mutable_select_node();
     select->set_namespace_(claim->namespace_());
     select->set_name(claim->name());
     select->set_uid(claim->uid());
@@ -183,11 +183,11 @@ class VolumeBinding : public sdk::Plugin,
     index_.SetEffects(pod.pod.uid(), pod.effects);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override { index_.SetEffects(pod.pod.uid(), {}); }
-  void OnObjectChanged(const v1alpha1::ClusterObject* old,
-                       const v1alpha1::ClusterObject& object) override {
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
     index_.Set(object);
   }
-  void OnObjectRemoved(const v1alpha1::ClusterObject& object) override { index_.Remove(object); }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override { index_.Remove(object); }
 
  private:
   Verdict Collect(const sdk::Attempt& attempt, PodClaims* claims, bool* any) const {
@@ -199,15 +199,15 @@ class VolumeBinding : public sdk::Plugin,
   const std::array<Verdict, kReasonSets> rejections_ = MakeRejections();
 };
 
-std::vector<v1alpha1::ClusterEvent> WakeUpEvents() {
-  using Event = v1alpha1::ClusterEvent;
-  return {sdk::WakeOn("StorageClass", {Event::ADD, Event::UPDATE_OTHER}),
-          sdk::WakeOn("PersistentVolumeClaim", {Event::ADD, Event::UPDATE_OTHER}),
-          sdk::WakeOn("PersistentVolume", {Event::ADD, Event::UPDATE_OTHER}),
-          sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
-          sdk::WakeOn("CSINode", {Event::ADD, Event::UPDATE_OTHER}),
-          sdk::WakeOn("CSIDriver", {Event::UPDATE_OTHER}),
-          sdk::WakeOn("CSIStorageCapacity", {Event::ADD, Event::UPDATE_OTHER})};
+std::vector<v1beta1::ClusterEvent> WakeUpEvents() {
+  using Event = v1beta1::ClusterEvent;
+  return {sdk::WakeOn("StorageClass", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+          sdk::WakeOn("PersistentVolumeClaim", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+          sdk::WakeOn("PersistentVolume", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+          sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
+          sdk::WakeOn("CSINode", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+          sdk::WakeOn("CSIDriver", {Event::ACTION_UPDATE_OTHER}),
+          sdk::WakeOn("CSIStorageCapacity", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
 }
 
 absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& context) {
@@ -239,12 +239,14 @@ absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& co
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = "VolumeBinding";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,  v1alpha1::PRE_SCORE,
-                        v1alpha1::SCORE,      v1alpha1::RESERVE, v1alpha1::PRE_BIND};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+                        v1beta1::EXTENSION_POINT_PRE_SCORE,  v1beta1::EXTENSION_POINT_SCORE,
+                        v1beta1::EXTENSION_POINT_RESERVE,    v1beta1::EXTENSION_POINT_PRE_BIND};
   d.args_schema = kArgsSchema;
   d.wake_up_events = WakeUpEvents();
-  d.interests = {sdk::InterestIn(
-      v1alpha1::RESERVE, {"spec.volumes[*].persistentVolumeClaim", "spec.volumes[*].ephemeral"})};
+  d.interests = {
+      sdk::InterestIn(v1beta1::EXTENSION_POINT_RESERVE,
+                      {"spec.volumes[*].persistentVolumeClaim", "spec.volumes[*].ephemeral"})};
   d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = Create;

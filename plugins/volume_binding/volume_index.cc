@@ -8,12 +8,13 @@
 namespace outboard::volume_binding {
 namespace {
 
-using v1alpha1::SelectorRequirement;
+using v1beta1::SelectorRequirement;
 
 // The first label for which a node must have one of some values.
 NodeLabelKey KeyOf(const google::protobuf::RepeatedPtrField<SelectorRequirement>& requirements) {
   for (const SelectorRequirement& requirement : requirements) {
-    if (requirement.operator_() != SelectorRequirement::IN || requirement.values().empty()) {
+    if (requirement.operator_() != SelectorRequirement::OPERATOR_IN ||
+        requirement.values().empty()) {
       continue;
     }
     return {requirement.key(), {requirement.values().begin(), requirement.values().end()}};
@@ -21,13 +22,13 @@ NodeLabelKey KeyOf(const google::protobuf::RepeatedPtrField<SelectorRequirement>
   return {};
 }
 
-NodeLabelKey KeyOf(const v1alpha1::PersistentVolume& volume) {
+NodeLabelKey KeyOf(const v1beta1::PersistentVolume& volume) {
   const auto& terms = volume.node_affinity().node_selector_terms();
   if (terms.size() != 1) return {};
   return KeyOf(terms[0].match_expressions());
 }
 
-NodeLabelKey KeyOf(const v1alpha1::LabelSelector& selector) {
+NodeLabelKey KeyOf(const v1beta1::LabelSelector& selector) {
   for (const auto& [key, value] : selector.match_labels()) return {key, {value}};
   return KeyOf(selector.match_expressions());
 }
@@ -40,8 +41,8 @@ auto FindOrNull(const Map& map, absl::string_view key) -> decltype(&map.begin()-
 
 }  // namespace
 
-bool IsMeantFor(const v1alpha1::ClaimReference& reference,
-                const v1alpha1::PersistentVolumeClaim& claim) {
+bool IsMeantFor(const v1beta1::ClaimReference& reference,
+                const v1beta1::PersistentVolumeClaim& claim) {
   return reference.name() == claim.name() && reference.namespace_() == claim.namespace_() &&
          (reference.uid().empty() || reference.uid() == claim.uid());
 }
@@ -52,7 +53,7 @@ bool IndexedVolume::Reaches(const sdk::NodeView& node) const {
 }
 
 bool IndexedVolume::ReachesTranslated(const sdk::NodeView& node,
-                                      const v1alpha1::CsiNode* csi_node) const {
+                                      const v1beta1::CsiNode* csi_node) const {
   if (!migratable || csi_node == nullptr) return Reaches(node);
   const auto& migrated = csi_node->migrated_plugins();
   if (std::find(migrated.begin(), migrated.end(), volume.csi().in_tree_plugin()) ==
@@ -65,17 +66,17 @@ bool IndexedVolume::ReachesTranslated(const sdk::NodeView& node,
 
 void VolumeIndex::Clear() { *this = VolumeIndex(); }
 
-void VolumeIndex::Set(const v1alpha1::ClusterObject& object) {
+void VolumeIndex::Set(const v1beta1::ClusterObject& object) {
   if (object.has_persistent_volume()) SetVolume(object.persistent_volume());
   if (object.has_csi_storage_capacity()) SetCapacity(object.csi_storage_capacity());
 }
 
-void VolumeIndex::Remove(const v1alpha1::ClusterObject& object) {
+void VolumeIndex::Remove(const v1beta1::ClusterObject& object) {
   if (object.has_persistent_volume()) RemoveVolume(object.persistent_volume().name());
   if (object.has_csi_storage_capacity()) RemoveCapacity(object.csi_storage_capacity());
 }
 
-void VolumeIndex::SetVolume(const v1alpha1::PersistentVolume& volume) {
+void VolumeIndex::SetVolume(const v1beta1::PersistentVolume& volume) {
   RemoveVolume(volume.name());
   auto indexed = std::make_unique<IndexedVolume>();
   indexed->volume = volume;
@@ -99,7 +100,7 @@ void VolumeIndex::RemoveVolume(const std::string& name) {
   of_class->second.Remove(&old, old.key);
   if (of_class->second.empty()) by_class_.erase(of_class);
   if (old.volume.has_claim_ref()) {
-    const v1alpha1::ClaimReference& claim = old.volume.claim_ref();
+    const v1beta1::ClaimReference& claim = old.volume.claim_ref();
     auto names = by_claim_.find(sdk::NamespacedKey(claim.namespace_(), claim.name()));
     names->second.erase(name);
     if (names->second.empty()) by_claim_.erase(names);
@@ -107,7 +108,7 @@ void VolumeIndex::RemoveVolume(const std::string& name) {
   volumes_.erase(it);
 }
 
-void VolumeIndex::SetCapacity(const v1alpha1::CsiStorageCapacity& capacity) {
+void VolumeIndex::SetCapacity(const v1beta1::CsiStorageCapacity& capacity) {
   RemoveCapacity(capacity);
   // The limit of a single volume is the more precise one.
   if (!capacity.has_maximum_volume_bytes() && !capacity.has_capacity_bytes()) return;
@@ -125,7 +126,7 @@ void VolumeIndex::SetCapacity(const v1alpha1::CsiStorageCapacity& capacity) {
   capacities_[key] = std::move(indexed);
 }
 
-void VolumeIndex::RemoveCapacity(const v1alpha1::CsiStorageCapacity& capacity) {
+void VolumeIndex::RemoveCapacity(const v1beta1::CsiStorageCapacity& capacity) {
   const std::string key = sdk::NamespacedKey(capacity.namespace_(), capacity.name());
   auto it = capacities_.find(key);
   if (it == capacities_.end()) return;
@@ -137,9 +138,9 @@ void VolumeIndex::RemoveCapacity(const v1alpha1::CsiStorageCapacity& capacity) {
 }
 
 void VolumeIndex::SetEffects(const std::string& pod_uid,
-                             const std::vector<v1alpha1::Effect>& effects) {
+                             const std::vector<v1beta1::Effect>& effects) {
   if (effects.empty() && effects_.empty()) return;
-  auto slot_of = [&](const v1alpha1::Effect& effect) -> std::pair<Assumptions*, std::string> {
+  auto slot_of = [&](const v1beta1::Effect& effect) -> std::pair<Assumptions*, std::string> {
     if (effect.has_bind_volume()) return {&assumed_volumes_, effect.bind_volume().name()};
     if (effect.has_select_node()) {
       return {&assumed_claims_,
@@ -148,7 +149,7 @@ void VolumeIndex::SetEffects(const std::string& pod_uid,
     return {nullptr, ""};
   };
   if (auto old = effects_.find(pod_uid); old != effects_.end()) {
-    for (const v1alpha1::Effect& effect : old->second) {
+    for (const v1beta1::Effect& effect : old->second) {
       const auto [assumptions, key] = slot_of(effect);
       if (assumptions == nullptr) continue;
       auto it = assumptions->find(key);
@@ -158,7 +159,7 @@ void VolumeIndex::SetEffects(const std::string& pod_uid,
     effects_.erase(old);
   }
   if (effects.empty()) return;
-  for (const v1alpha1::Effect& effect : effects) {
+  for (const v1beta1::Effect& effect : effects) {
     const auto [assumptions, key] = slot_of(effect);
     if (assumptions != nullptr) (*assumptions)[key].push_back({pod_uid, effect});
   }
@@ -179,7 +180,7 @@ const ByNodeLabel<IndexedCapacity>* VolumeIndex::CapacitiesOf(absl::string_view 
 }
 
 std::vector<const IndexedVolume*> VolumeIndex::MeantFor(
-    const v1alpha1::PersistentVolumeClaim& claim) const {
+    const v1beta1::PersistentVolumeClaim& claim) const {
   std::set<std::string> names;
   if (const auto* known =
           FindOrNull(by_claim_, sdk::NamespacedKey(claim.namespace_(), claim.name()))) {
@@ -194,18 +195,18 @@ std::vector<const IndexedVolume*> VolumeIndex::MeantFor(
     if (volume == nullptr || volume->volume.storage_class_name() != claim.storage_class_name()) {
       continue;
     }
-    const v1alpha1::ClaimReference* reference = ClaimOf(*volume);
+    const v1beta1::ClaimReference* reference = ClaimOf(*volume);
     if (reference != nullptr && IsMeantFor(*reference, claim)) result.push_back(volume);
   }
   return result;
 }
 
-const v1alpha1::ClaimReference* VolumeIndex::ClaimOf(const IndexedVolume& volume) const {
-  const v1alpha1::PersistentVolume& pv = volume.volume;
+const v1beta1::ClaimReference* VolumeIndex::ClaimOf(const IndexedVolume& volume) const {
+  const v1beta1::PersistentVolume& pv = volume.volume;
   if (!assumed_volumes_.empty()) {
     if (const auto* assumptions = FindOrNull(assumed_volumes_, pv.name())) {
       for (const Assumption& assumption : *assumptions) {
-        const v1alpha1::BindVolume& bind = assumption.effect.bind_volume();
+        const v1beta1::BindVolume& bind = assumption.effect.bind_volume();
         if (bind.resource_version() == pv.resource_version() && bind.uid() == pv.uid()) {
           return &bind.claim();
         }
@@ -216,12 +217,12 @@ const v1alpha1::ClaimReference* VolumeIndex::ClaimOf(const IndexedVolume& volume
 }
 
 std::optional<std::string> VolumeIndex::SelectedNode(
-    const v1alpha1::PersistentVolumeClaim& claim) const {
+    const v1beta1::PersistentVolumeClaim& claim) const {
   if (!assumed_claims_.empty()) {
     if (const auto* assumptions =
             FindOrNull(assumed_claims_, sdk::NamespacedKey(claim.namespace_(), claim.name()))) {
       for (const Assumption& assumption : *assumptions) {
-        const v1alpha1::SelectNode& select = assumption.effect.select_node();
+        const v1beta1::SelectNode& select = assumption.effect.select_node();
         if (select.resource_version() == claim.resource_version() && select.uid() == claim.uid()) {
           return select.node_name();
         }

@@ -18,7 +18,7 @@ namespace outboard::volume_binding {
 
 // A volume with compiled node affinities.
 struct IndexedVolume {
-  v1alpha1::PersistentVolume volume;
+  v1beta1::PersistentVolume volume;
   sdk::CompiledNodeSelector affinity;
   // The affinity of the translated CSI volume, for nodes where the in-tree plugin is migrated.
   sdk::CompiledNodeSelector migrated_affinity;
@@ -28,7 +28,7 @@ struct IndexedVolume {
   // As the volume controller checks it.
   bool Reaches(const sdk::NodeView& node) const;
   // As the node checks it; `csi_node` may be null.
-  bool ReachesTranslated(const sdk::NodeView& node, const v1alpha1::CsiNode* csi_node) const;
+  bool ReachesTranslated(const sdk::NodeView& node, const v1beta1::CsiNode* csi_node) const;
 };
 
 // Free storage of a class on some nodes.
@@ -48,33 +48,33 @@ struct IndexedCapacity {
 class VolumeIndex {
  public:
   void Clear();
-  void Set(const v1alpha1::ClusterObject& object);
-  void Remove(const v1alpha1::ClusterObject& object);
+  void Set(const v1beta1::ClusterObject& object);
+  void Remove(const v1beta1::ClusterObject& object);
   // Sets the pod's current effects; empty for a bound or deleted pod.
-  void SetEffects(const std::string& pod_uid, const std::vector<v1alpha1::Effect>& effects);
+  void SetEffects(const std::string& pod_uid, const std::vector<v1beta1::Effect>& effects);
 
   const IndexedVolume* Find(absl::string_view name) const;
   // Volumes of a class; null if there are none.
   const ByNodeLabel<IndexedVolume>* OfClass(absl::string_view name) const;
   // Volumes reserved for the claim, of its class, by name.
-  std::vector<const IndexedVolume*> MeantFor(const v1alpha1::PersistentVolumeClaim& claim) const;
+  std::vector<const IndexedVolume*> MeantFor(const v1beta1::PersistentVolumeClaim& claim) const;
   // The claim for which the volume is reserved or assumed; null: none.
-  const v1alpha1::ClaimReference* ClaimOf(const IndexedVolume& volume) const;
+  const v1beta1::ClaimReference* ClaimOf(const IndexedVolume& volume) const;
   // The node for which the claim's volume is, or is assumed to be, provisioned.
-  std::optional<std::string> SelectedNode(const v1alpha1::PersistentVolumeClaim& claim) const;
+  std::optional<std::string> SelectedNode(const v1beta1::PersistentVolumeClaim& claim) const;
   const ByNodeLabel<IndexedCapacity>* CapacitiesOf(absl::string_view class_name) const;
 
  private:
   struct Assumption {
     std::string pod_uid;
-    v1alpha1::Effect effect;
+    v1beta1::Effect effect;
   };
   using Assumptions = absl::flat_hash_map<std::string, std::vector<Assumption>>;
 
-  void SetVolume(const v1alpha1::PersistentVolume& volume);
+  void SetVolume(const v1beta1::PersistentVolume& volume);
   void RemoveVolume(const std::string& name);
-  void SetCapacity(const v1alpha1::CsiStorageCapacity& capacity);
-  void RemoveCapacity(const v1alpha1::CsiStorageCapacity& capacity);
+  void SetCapacity(const v1beta1::CsiStorageCapacity& capacity);
+  void RemoveCapacity(const v1beta1::CsiStorageCapacity& capacity);
 
   absl::flat_hash_map<std::string, std::unique_ptr<IndexedVolume>> volumes_;  // By name.
   absl::flat_hash_map<std::string, ByNodeLabel<IndexedVolume>> by_class_;
@@ -83,14 +83,14 @@ class VolumeIndex {
   absl::flat_hash_map<std::string, std::unique_ptr<IndexedCapacity>> capacities_;
   absl::flat_hash_map<std::string, std::string> class_of_capacity_;
   absl::flat_hash_map<std::string, ByNodeLabel<IndexedCapacity>> capacities_by_class_;
-  Assumptions assumed_volumes_;                                              // By name.
-  Assumptions assumed_claims_;                                               // By `namespace/name`.
-  absl::flat_hash_map<std::string, std::vector<v1alpha1::Effect>> effects_;  // By the pod's uid.
+  Assumptions assumed_volumes_;                                             // By name.
+  Assumptions assumed_claims_;                                              // By `namespace/name`.
+  absl::flat_hash_map<std::string, std::vector<v1beta1::Effect>> effects_;  // By the pod's uid.
 };
 
 // Whether the volume is reserved for the claim: by name, and by uid if the reference has one.
-bool IsMeantFor(const v1alpha1::ClaimReference& reference,
-                const v1alpha1::PersistentVolumeClaim& claim);
+bool IsMeantFor(const v1beta1::ClaimReference& reference,
+                const v1beta1::PersistentVolumeClaim& claim);
 
 }  // namespace outboard::volume_binding
 

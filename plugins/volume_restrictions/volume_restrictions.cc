@@ -15,24 +15,24 @@ namespace {
 
 constexpr char kReadWriteOncePod[] = "ReadWriteOncePod";
 
-bool IsRestrictedDisk(const v1alpha1::Volume& volume) {
+bool IsRestrictedDisk(const v1beta1::Volume& volume) {
   const std::string& source = volume.source();
   return source == "gcePersistentDisk" || source == "awsElasticBlockStore" || source == "rbd" ||
          source == "iscsi";
 }
 
-bool HasRestrictedDisk(const v1alpha1::Pod& pod) {
+bool HasRestrictedDisk(const v1beta1::Pod& pod) {
   return std::any_of(pod.volumes().begin(), pod.volumes().end(), IsRestrictedDisk);
 }
 
-bool ShareMonitor(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
+bool ShareMonitor(const v1beta1::Volume& a, const v1beta1::Volume& b) {
   return std::any_of(a.monitors().begin(), a.monitors().end(), [&](const std::string& monitor) {
     return std::find(b.monitors().begin(), b.monitors().end(), monitor) != b.monitors().end();
   });
 }
 
 // Whether two pods on one node must not use these volumes.
-bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
+bool Conflict(const v1beta1::Volume& a, const v1beta1::Volume& b) {
   if (a.source() != b.source() || !IsRestrictedDisk(a) || a.disk() != b.disk()) return false;
   if (a.source() == "awsElasticBlockStore") return true;  // Not even for reading.
   if (a.read_only() && b.read_only()) return false;
@@ -40,10 +40,10 @@ bool Conflict(const v1alpha1::Volume& a, const v1alpha1::Volume& b) {
 }
 
 // Whether two pods must not share a node.
-bool ConflictOfPods(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
-  for (const v1alpha1::Volume& volume : pod.volumes()) {
+bool ConflictOfPods(const v1beta1::Pod& pod, const v1beta1::Pod& other) {
+  for (const v1beta1::Volume& volume : pod.volumes()) {
     if (!IsRestrictedDisk(volume)) continue;
-    for (const v1alpha1::Volume& theirs : other.volumes()) {
+    for (const v1beta1::Volume& theirs : other.volumes()) {
       if (Conflict(volume, theirs)) return true;
     }
   }
@@ -51,9 +51,9 @@ bool ConflictOfPods(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
 }
 
 // Whether both pods name the same claim; as in kube-scheduler, access modes are ignored.
-bool ShareClaim(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
+bool ShareClaim(const v1beta1::Pod& pod, const v1beta1::Pod& other) {
   absl::flat_hash_set<absl::string_view> names;
-  for (const v1alpha1::Volume& volume : pod.volumes()) {
+  for (const v1beta1::Volume& volume : pod.volumes()) {
     if (volume.source() == "persistentVolumeClaim") names.insert(volume.claim_name());
   }
   return std::any_of(other.volumes().begin(), other.volumes().end(), [&](const auto& volume) {
@@ -61,7 +61,7 @@ bool ShareClaim(const v1alpha1::Pod& pod, const v1alpha1::Pod& other) {
   });
 }
 
-bool ConflictOnNode(const v1alpha1::Pod& pod, const sdk::NodeView& node) {
+bool ConflictOnNode(const v1beta1::Pod& pod, const sdk::NodeView& node) {
   return std::any_of(node.pods().begin(), node.pods().end(),
                      [&](const sdk::PodRecord* other) { return ConflictOfPods(pod, other->pod); });
 }
@@ -77,9 +77,9 @@ struct ClaimsState : sdk::AttemptState {
     return std::make_unique<ClaimsState>(*this);
   }
   // As in kube-scheduler, compares only names, although the pod may be in another namespace.
-  int Users(const v1alpha1::Pod& pod) const {
+  int Users(const v1beta1::Pod& pod) const {
     int count = 0;
-    for (const v1alpha1::Volume& volume : pod.volumes()) {
+    for (const v1beta1::Volume& volume : pod.volumes()) {
       if (volume.source() == "persistentVolumeClaim" && exclusive.contains(volume.claim_name())) {
         ++count;
       }
@@ -95,12 +95,12 @@ class VolumeRestrictions : public sdk::Plugin,
                            public sdk::ClusterObserver {
  public:
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     ClaimsState state;
     state.has_disks = HasRestrictedDisk(pod);
-    for (const v1alpha1::Volume& volume : pod.volumes()) {
+    for (const v1beta1::Volume& volume : pod.volumes()) {
       if (volume.source() != "persistentVolumeClaim") continue;
-      const v1alpha1::PersistentVolumeClaim* claim =
+      const v1beta1::PersistentVolumeClaim* claim =
           sdk::FindClaim(attempt.cluster().objects(), pod.namespace_(), volume.claim_name());
       if (claim == nullptr) {
         return sdk::Verdict::Unresolvable(
@@ -128,7 +128,7 @@ class VolumeRestrictions : public sdk::Plugin,
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
     const auto* state = attempt.filter_state<ClaimsState>();
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     if (state == nullptr || state->has_disks) {
       block.ForEach([&](int i, sdk::Slot slot) {
         if (ConflictOnNode(pod, attempt.cluster().node(slot))) sink.Reject(i, disk_conflict_);
@@ -144,7 +144,7 @@ class VolumeRestrictions : public sdk::Plugin,
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
     bool helps = true;  // Every new node helps.
     if (change.old_pod != nullptr) {
-      const v1alpha1::Pod& gone = *change.old_pod;
+      const v1beta1::Pod& gone = *change.old_pod;
       helps = gone.namespace_() == pod.namespace_name() &&
               (ConflictOfPods(pod.proto(), gone) || ShareClaim(pod.proto(), gone));
     } else if (change.new_object != nullptr) {
@@ -155,13 +155,13 @@ class VolumeRestrictions : public sdk::Plugin,
 
   void OnReset() override { users_.clear(); }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    for (const v1alpha1::Volume& volume : pod.pod.volumes()) {
+    for (const v1beta1::Volume& volume : pod.pod.volumes()) {
       if (volume.source() != "persistentVolumeClaim") continue;
       ++users_[sdk::NamespacedKey(pod.pod.namespace_(), volume.claim_name())];
     }
   }
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
-    for (const v1alpha1::Volume& volume : pod.pod.volumes()) {
+    for (const v1beta1::Volume& volume : pod.pod.volumes()) {
       if (volume.source() != "persistentVolumeClaim") continue;
       auto it = users_.find(sdk::NamespacedKey(pod.pod.namespace_(), volume.claim_name()));
       if (it != users_.end() && --it->second == 0) users_.erase(it);
@@ -189,12 +189,13 @@ class VolumeRestrictions : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = "VolumeRestrictions";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::DELETE}), sdk::WakeOn("Node", {Event::ADD}),
-                      sdk::WakeOn("PersistentVolumeClaim", {Event::ADD})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ACTION_DELETE}),
+                      sdk::WakeOn("Node", {Event::ACTION_ADD}),
+                      sdk::WakeOn("PersistentVolumeClaim", {Event::ACTION_ADD})};
   d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

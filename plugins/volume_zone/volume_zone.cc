@@ -57,7 +57,7 @@ std::optional<std::vector<std::string>> ParseZones(absl::string_view text) {
   return zones;
 }
 
-void AddTopologies(const v1alpha1::PersistentVolume& volume, std::vector<VolumeTopology>* out) {
+void AddTopologies(const v1beta1::PersistentVolume& volume, std::vector<VolumeTopology>* out) {
   for (const TopologyLabel& label : kTopologyLabels) {
     auto it = volume.labels().find(std::string(label.key));
     if (it == volume.labels().end()) continue;
@@ -67,8 +67,8 @@ void AddTopologies(const v1alpha1::PersistentVolume& volume, std::vector<VolumeT
 }
 
 // Whether both have the same values, in any order.
-bool SameTopologies(const v1alpha1::PersistentVolume& a, const v1alpha1::PersistentVolume& b) {
-  const auto values_of = [](const v1alpha1::PersistentVolume& volume) {
+bool SameTopologies(const v1beta1::PersistentVolume& a, const v1beta1::PersistentVolume& b) {
+  const auto values_of = [](const v1beta1::PersistentVolume& volume) {
     std::vector<VolumeTopology> topologies;
     AddTopologies(volume, &topologies);
     std::map<absl::string_view, std::set<std::string>> values;
@@ -119,8 +119,8 @@ class VolumeZone : public sdk::Plugin,
   }
 
  private:
-  static bool Helps(const v1alpha1::Pod& pod, const v1alpha1::ClusterObject* before,
-                    const v1alpha1::ClusterObject& after) {
+  static bool Helps(const v1beta1::Pod& pod, const v1beta1::ClusterObject* before,
+                    const v1beta1::ClusterObject& after) {
     if (after.has_persistent_volume_claim()) {
       return sdk::NamesClaim(pod, after.persistent_volume_claim());
     }
@@ -132,8 +132,8 @@ class VolumeZone : public sdk::Plugin,
   }
 
   static sdk::Verdict Collect(const sdk::Attempt& attempt, std::vector<VolumeTopology>* out) {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
-    for (const v1alpha1::Volume& volume : pod.volumes()) {
+    const v1beta1::Pod& pod = attempt.pod().proto();
+    for (const v1beta1::Volume& volume : pod.volumes()) {
       if (volume.source() != "persistentVolumeClaim") continue;
       sdk::Verdict verdict =
           CollectOfClaim(attempt.cluster().objects(), pod.namespace_(), volume.claim_name(), out);
@@ -152,7 +152,7 @@ class VolumeZone : public sdk::Plugin,
       return Verdict::Unresolvable(sdk::NotFoundText("persistentvolumeclaim", name));
     }
     if (claim->volume_name().empty()) return CheckUnbound(objects, *claim);
-    const auto* volume = objects.Find<v1alpha1::PersistentVolume>(claim->volume_name());
+    const auto* volume = objects.Find<v1beta1::PersistentVolume>(claim->volume_name());
     if (volume == nullptr) {
       return Verdict::Unresolvable(sdk::NotFoundText("persistentvolume", claim->volume_name()));
     }
@@ -162,13 +162,13 @@ class VolumeZone : public sdk::Plugin,
 
   // A claim without a volume passes if the scheduler will choose its volume.
   static sdk::Verdict CheckUnbound(const sdk::ClusterObjects& objects,
-                                   const v1alpha1::PersistentVolumeClaim& claim) {
+                                   const v1beta1::PersistentVolumeClaim& claim) {
     using sdk::Verdict;
     const std::string& class_name = claim.storage_class_name();
     if (class_name.empty()) {
       return Verdict::Unresolvable("PersistentVolumeClaim had no pv name and storageClass name");
     }
-    const auto* storage_class = objects.Find<v1alpha1::StorageClass>(class_name);
+    const auto* storage_class = objects.Find<v1beta1::StorageClass>(class_name);
     if (storage_class == nullptr) {
       return Verdict::Unresolvable(sdk::NotFoundText("storageclass.storage.k8s.io", class_name));
     }
@@ -200,14 +200,15 @@ class VolumeZone : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = "VolumeZone";
-  d.extension_points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER};
-  d.wake_up_events = {sdk::WakeOn("StorageClass", {Event::ADD}),
-                      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_LABEL}),
-                      sdk::WakeOn("PersistentVolumeClaim", {Event::ADD, Event::UPDATE_OTHER}),
-                      sdk::WakeOn("PersistentVolume", {Event::ADD, Event::UPDATE_OTHER})};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER};
+  d.wake_up_events = {
+      sdk::WakeOn("StorageClass", {Event::ACTION_ADD}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
+      sdk::WakeOn("PersistentVolumeClaim", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}),
+      sdk::WakeOn("PersistentVolume", {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   d.signature = {{"metadata.namespace", "spec.volumes"}};
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -73,7 +73,7 @@ GpuMemory GpuMemory::Read(const sdk::ArgsObject& root) {
   return memory;
 }
 
-MemoryDemand GpuMemory::DemandOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const {
+MemoryDemand GpuMemory::DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) const {
   const auto warn = [&](const char* key, const std::string& value, const char* wanted) {
     if (malformed == nullptr) return;
     malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, value, wanted);

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
 
 namespace outboard::workload_strategy_scorer {
 
@@ -45,7 +45,7 @@ class GpuMemory {
 
   const sdk::GpuResources& gpus() const { return gpus_; }
   // The first of: annotations, resources that are GPU memory, whole GPUs. `malformed` may be null.
-  MemoryDemand DemandOf(const v1alpha1::Pod& pod, sdk::MalformedValues* malformed) const;
+  MemoryDemand DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) const;
 
  private:
   sdk::GpuResources gpus_;

@@ -75,7 +75,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const v1alpha1::Pod& pod = attempt.pod().proto();
+    const v1beta1::Pod& pod = attempt.pod().proto();
     const sdk::GpuColumns columns = gpus().ColumnsOf(attempt.cluster());
     switch (args_.types.TypeOf(pod)) {
       case WorkloadType::kOther:
@@ -118,7 +118,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     malformed_.Clear();
   }
   void OnNodeChanged(Slot slot) override {
-    const v1alpha1::Node& node = cluster_.node(slot).proto();
+    const v1beta1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
     At(slot).memory = ReadNodeMemory(node.labels(), &malformed);
     for (const sdk::MalformedLabel& label : malformed)
@@ -188,7 +188,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     if (room.inference_pods > 0) return kTrainingBesideInference;
     return demand > 0 && room.run >= demand ? kTrainingContiguous : kNeutral;
   }
-  static void LogTraining(const v1alpha1::Pod& pod, int64_t demand, const sdk::NodeView& node,
+  static void LogTraining(const v1beta1::Pod& pod, int64_t demand, const sdk::NodeView& node,
                           const TrainingRoom& room, int64_t score);
   // GPU memory of a node, in MiB.
   struct Saturation {
@@ -258,7 +258,7 @@ WorkloadStrategyScorer::TrainingRoom WorkloadStrategyScorer::RoomOf(
           static_cast<int32_t>(std::min(run, kMost))};
 }
 
-void WorkloadStrategyScorer::LogTraining(const v1alpha1::Pod& pod, int64_t demand,
+void WorkloadStrategyScorer::LogTraining(const v1beta1::Pod& pod, int64_t demand,
                                          const sdk::NodeView& node, const TrainingRoom& room,
                                          int64_t score) {
   VLOG(4) << kName << ": node " << node.name() << " training pod " << pod.uid() << ": "
@@ -305,7 +305,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::SCORE};
+  d.extension_points = {v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
   d.needed_fields = sdk::GpuIdFields();
   for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})

@@ -34,7 +34,7 @@ std::string ArgsSchema() {
 // Other plugins use other values of the label (`training`, `inference`).
 enum class Need { kNothing, kCpu, kGpu };
 
-Need NeedOf(const v1alpha1::Pod& pod) {
+Need NeedOf(const v1beta1::Pod& pod) {
   const std::string* type = sdk::FindValue(pod.labels(), kTypeLabel);
   if (type == nullptr) return Need::kNothing;
   if (absl::EqualsIgnoreCase(*type, "CPU-intensive")) return Need::kCpu;
@@ -42,7 +42,7 @@ Need NeedOf(const v1alpha1::Pod& pod) {
   return Need::kNothing;
 }
 
-int64_t CpuOf(const v1alpha1::Pod& pod) {
+int64_t CpuOf(const v1beta1::Pod& pod) {
   sdk::PodRequestsOptions options;
   options.use_status = true;
   return sdk::ComputePodRequests(pod, options).cpu_millis;
@@ -104,7 +104,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
     } else if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) {
       helps = true;
     } else {
-      const v1alpha1::Pod& before = *change.old_pod;
+      const v1beta1::Pod& before = *change.old_pod;
       const bool had_place = !before.node_name().empty() || !before.nominated_node_name().empty();
       const int64_t left = change.new_pod == nullptr ? 0 : CpuOf(*change.new_pod);
       helps = need != Need::kGpu && had_place && CpuOf(before) > left;
@@ -124,7 +124,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
 
  private:
   // Whether the node could take the pod if it were empty.
-  bool CouldTake(Need need, const v1alpha1::Node& node) const {
+  bool CouldTake(Need need, const v1beta1::Node& node) const {
     switch (need) {
       case Need::kNothing:
         return true;
@@ -133,7 +133,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
       case Need::kGpu:
         break;
     }
-    const auto& extended = node.allocatable().extended();
+    const auto& extended = node.allocatable().scalar();
     for (const std::string& name : gpus_.names()) {
       const auto it = extended.find(name);
       if (it != extended.end() && it->second > 0) return true;
@@ -155,14 +155,15 @@ class WorkloadTypeFilter : public sdk::Plugin,
 }  // namespace
 
 sdk::PluginDescriptor Descriptor() {
-  using Event = v1alpha1::ClusterEvent;
+  using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1alpha1::FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   d.args_schema = ArgsSchema();
   d.wake_up_events = {
-      sdk::WakeOn("Pod", {Event::DELETE, Event::UPDATE_POD_LABEL, Event::UPDATE_POD_SCALE_DOWN}),
-      sdk::WakeOn("Node", {Event::ADD, Event::UPDATE_NODE_ALLOCATABLE})};
+      sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
+                          Event::ACTION_UPDATE_POD_SCALE_DOWN}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE})};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kTypeLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;

@@ -7,21 +7,21 @@
 
 namespace outboard::call_errors {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 grpc::StatusCode CodeOf(CallError::Reason reason) {
   switch (reason) {
-    case CallError::STALE:
-    case CallError::SESSION_UNKNOWN:
-    case CallError::WRONG_INSTANCE:
-    case CallError::NOT_CONFIGURED:
+    case CallError::REASON_STALE:
+    case CallError::REASON_SESSION_UNKNOWN:
+    case CallError::REASON_WRONG_INSTANCE:
+    case CallError::REASON_NOT_CONFIGURED:
       return grpc::StatusCode::FAILED_PRECONDITION;
-    case CallError::ATTEMPT_UNKNOWN:
-    case CallError::OBJECT_UNKNOWN:
+    case CallError::REASON_ATTEMPT_UNKNOWN:
+    case CallError::REASON_OBJECT_UNKNOWN:
       return grpc::StatusCode::NOT_FOUND;
-    case CallError::INVALID:
+    case CallError::REASON_INVALID:
       return grpc::StatusCode::INVALID_ARGUMENT;
-    case CallError::DRAINING:
+    case CallError::REASON_DRAINING:
       return grpc::StatusCode::UNAVAILABLE;
     default:
       return grpc::StatusCode::INTERNAL;

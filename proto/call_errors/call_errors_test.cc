@@ -7,11 +7,11 @@
 namespace outboard::call_errors {
 namespace {
 
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 CallError Stale() {
   CallError error;
-  error.set_reason(CallError::STALE);
+  error.set_reason(CallError::REASON_STALE);
   error.set_message("too early");
   error.set_have_version(7);
   return error;
@@ -27,7 +27,7 @@ TEST(CallErrors, TravelAsTheDetailOfAStatus) {
   EXPECT_EQ(details.code(), status.error_code());
   EXPECT_EQ(details.message(), "too early");
   ASSERT_EQ(details.details_size(), 1);
-  EXPECT_EQ(details.details(0).type_url(), "type.googleapis.com/outboard.v1alpha1.CallError");
+  EXPECT_EQ(details.details(0).type_url(), "type.googleapis.com/outboard.v1beta1.CallError");
 
   const auto error = CallErrorOf(status);
   ASSERT_TRUE(error.has_value());
@@ -39,7 +39,7 @@ TEST(CallErrors, DetailsOfAnotherKindAreNone) {
   EXPECT_FALSE(CallErrorOf(grpc::Status(grpc::StatusCode::INTERNAL, "garbage", "\xff\xff")));
   RpcStatus details;
   details.set_code(grpc::StatusCode::INTERNAL);
-  details.add_details()->set_type_url("type.googleapis.com/outboard.v1alpha1.PluginStatus");
+  details.add_details()->set_type_url("type.googleapis.com/outboard.v1beta1.PluginStatus");
   details.mutable_details(0)->set_value(Stale().SerializeAsString());
   EXPECT_FALSE(CallErrorOf(
       grpc::Status(grpc::StatusCode::INTERNAL, "another", details.SerializeAsString())));
@@ -49,9 +49,9 @@ TEST(CallErrors, DetailsOfAnotherKindAreNone) {
 }
 
 TEST(CallErrors, EachReasonHasItsCode) {
-  EXPECT_EQ(CodeOf(CallError::ATTEMPT_UNKNOWN), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(CodeOf(CallError::INVALID), grpc::StatusCode::INVALID_ARGUMENT);
-  EXPECT_EQ(CodeOf(CallError::DRAINING), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(CodeOf(CallError::REASON_ATTEMPT_UNKNOWN), grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(CodeOf(CallError::REASON_INVALID), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(CodeOf(CallError::REASON_DRAINING), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(CodeOf(static_cast<CallError::Reason>(99)), grpc::StatusCode::INTERNAL);
 }
 

@@ -26,14 +26,14 @@ using google::protobuf::MethodDescriptor;
 using google::protobuf::ServiceDescriptor;
 using google::protobuf::SourceLocation;
 
-// Enums whose zero is a real and safe value, as their comments document.
-bool ZeroIsAValue(const EnumDescriptor& type) {
-  static const auto& allowed = *new std::set<std::string>{
-      "outboard.v1alpha1.Code",               // SUCCESS, as in Kubernetes
-      "outboard.v1alpha1.PlacementState",     // UNPLACED
-      "outboard.v1alpha1.SyncRequest.Phase",  // DELTA
-  };
-  return allowed.count(type.full_name()) > 0;
+// KindOfThing → KIND_OF_THING_.
+std::string PrefixOf(absl::string_view enum_name) {
+  std::string prefix;
+  for (char c : enum_name) {
+    if (absl::ascii_isupper(static_cast<unsigned char>(c)) && !prefix.empty()) prefix += '_';
+    prefix += absl::ascii_toupper(static_cast<unsigned char>(c));
+  }
+  return prefix + "_";
 }
 
 class Linter {
@@ -75,7 +75,7 @@ class Linter {
         slash == std::string::npos
             ? ""
             : absl::StrReplaceAll(file_.name().substr(0, slash), {{"/", "."}});
-    if (folder != absl::StrCat("proto.", file_.package())) {
+    if (folder != file_.package()) {
       complaints_.push_back(absl::StrCat(file_.name(), ":1: package ", file_.package(),
                                          " is not the folder that the file lies in"));
     }
@@ -129,10 +129,11 @@ class Linter {
     for (int i = 0; i < type.value_count(); ++i) {
       const EnumValueDescriptor& value = *type.value(i);
       CheckComment(value);
-      if (value.number() == 0 && !absl::EndsWith(value.name(), "_UNSPECIFIED") &&
-          !ZeroIsAValue(type)) {
+      const std::string prefix = PrefixOf(type.name());
+      if (!absl::StartsWith(value.name(), prefix))
+        Complain(value, absl::StrCat("does not begin with ", prefix));
+      if (value.number() == 0 && !absl::EndsWith(value.name(), "_UNSPECIFIED"))
         Complain(value, "is zero and is not named …_UNSPECIFIED");
-      }
     }
   }
 

@@ -9,22 +9,26 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_filter.grpc.pb.h"
+#include "outboard/v1beta1/pre_bind.grpc.pb.h"
+#include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
+#include "outboard/v1beta1/queue_sort.grpc.pb.h"
+#include "outboard/v1beta1/reserve.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 #include "proto/call_errors/call_errors.h"
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
-#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
 
 namespace outboard::testing {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
+using handshake::v1::HandshakeRequest;
+using handshake::v1::HandshakeResponse;
+using handshake::v1::HandshakeService;
 
 namespace {
 
@@ -34,8 +38,9 @@ constexpr char kPlugin[] = "Fake";
 void DescribePlugin(GetHostInfoResponse* info) {
   PluginInfo* plugin = info->add_plugins();
   plugin->set_name(kPlugin);
-  for (int point = PRE_ENQUEUE; point <= PERMIT; ++point) {
-    if (point != POST_FILTER) plugin->add_extension_points(static_cast<ExtensionPoint>(point));
+  for (int point = EXTENSION_POINT_PRE_ENQUEUE; point <= EXTENSION_POINT_PERMIT; ++point) {
+    if (point != EXTENSION_POINT_POST_FILTER)
+      plugin->add_extension_points(static_cast<ExtensionPoint>(point));
   }
 }
 
@@ -68,6 +73,7 @@ class FakeHost::Services {
  public:
   explicit Services(FakeHost* host)
       : host_(host),
+        handshake_(host),
         info_(host),
         sort_(host),
         enqueue_(host),
@@ -84,8 +90,8 @@ class FakeHost::Services {
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-             &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_, &pre_score_, &score_,
-             &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
+             &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
+             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -110,6 +116,7 @@ class FakeHost::Services {
     __VA_ARGS__                                     \
     FakeHost* const host;                           \
   };
+  OUTBOARD_FAKE_SERVICE(Greeting, HandshakeService, OUTBOARD_FAKE_RPC(Handshake))
   OUTBOARD_FAKE_SERVICE(Info, PluginHostService,
                         OUTBOARD_FAKE_RPC(GetHostInfo) OUTBOARD_FAKE_RPC(Configure)
                             OUTBOARD_FAKE_RPC(Probe) OUTBOARD_FAKE_RPC(Drain))
@@ -150,7 +157,8 @@ class FakeHost::Services {
         if (fault.cut_stream || !fault.status.ok()) return fault.status;
         host->Apply(request);
         if (request.time_unix_nanos() != 0) clock_advanced_to = request.time_unix_nanos();
-        if (request.phase() != SyncRequest::DELTA && request.phase() != SyncRequest::SNAPSHOT_END)
+        if (request.phase() != SyncRequest::PHASE_DELTA &&
+            request.phase() != SyncRequest::PHASE_SNAPSHOT_END)
           continue;
         SyncResponse push;
         push.mutable_ack()->set_version(request.version());
@@ -206,6 +214,7 @@ class FakeHost::Services {
   };
 
   FakeHost* const host_;
+  Greeting handshake_;
   Info info_;
   Sort sort_;
   Enqueue enqueue_;
@@ -339,32 +348,35 @@ grpc::Status FakeHost::Respond(const google::protobuf::Message& request,
 void FakeHost::RespondByDefault(const google::protobuf::Message& request,
                                 google::protobuf::Message* response) {
   const Type type = request.GetDescriptor();
-  if (type == GetHostInfoRequest::descriptor()) {
+  if (type == HandshakeRequest::descriptor()) {
+    auto* identity = static_cast<HandshakeResponse*>(response);
+    identity->add_contract_versions("v1beta1");
+    identity->set_instance(instance_);
+    identity->set_build("fake");
+  } else if (type == GetHostInfoRequest::descriptor()) {
     auto* info = static_cast<GetHostInfoResponse*>(response);
-    info->add_contract_versions("v1alpha1");
-    info->set_host_instance(instance_);
-    info->set_build("fake");
-    info->add_capabilities(FUSED_CYCLE);
+    info->add_capabilities(CAPABILITY_FUSED_CYCLE);
     DescribePlugin(info);
   } else if (type == ProbeRequest::descriptor()) {
     auto* probe = static_cast<ProbeResponse*>(response);
     absl::MutexLock lock(&mu_);
-    probe->set_state(version_ > 0 ? ProbeResponse::READY : ProbeResponse::INITIALISING);
+    probe->set_state(version_ > 0 ? ProbeResponse::STATE_READY : ProbeResponse::STATE_INITIALIZING);
     if (version_ == 0) probe->set_reason("no snapshot yet");
-    probe->set_host_instance(instance_);
+    probe->set_instance(instance_);
     probe->set_snapshot_version(version_);
   } else if (type == SortKeysRequest::descriptor()) {
     const int count = static_cast<const SortKeysRequest&>(request).pod_uids_size();
     for (int i = 0; i < count; ++i) static_cast<SortKeysResponse*>(response)->add_keys("");
   } else if (type == PreEnqueueRequest::descriptor()) {
     const int count = static_cast<const PreEnqueueRequest&>(request).pod_uids_size();
-    for (int i = 0; i < count; ++i) static_cast<PreEnqueueResponse*>(response)->add_verdicts();
+    for (int i = 0; i < count; ++i)
+      static_cast<PreEnqueueResponse*>(response)->add_verdicts()->set_code(CODE_SUCCESS);
   } else if (type == FilterRequest::descriptor()) {
     const auto& filter = static_cast<const FilterRequest&>(request);
     absl::MutexLock lock(&mu_);
-    AllFeasible(!filter.hypotheses().empty() ? filter.hypotheses_size()
-                : filter.has_nodes()         ? filter.nodes().slots_size()
-                                             : static_cast<int>(nodes_.size()),
+    AllFeasible(!filter.simulated_nodes().empty() ? filter.simulated_nodes_size()
+                : filter.has_nodes()              ? filter.nodes().slots_size()
+                                                  : static_cast<int>(nodes_.size()),
                 static_cast<FilterResponse*>(response));
   } else if (type == ScoreRequest::descriptor()) {
     PluginScores* scores = static_cast<ScoreResponse*>(response)->add_plugins();
@@ -394,7 +406,7 @@ grpc::Status FakeHost::RespondToCycle(const CycleRequest& request, CycleResponse
 
 void FakeHost::Apply(const SyncRequest& request) {
   absl::MutexLock lock(&mu_);
-  if (request.phase() == SyncRequest::SNAPSHOT_BEGIN) {
+  if (request.phase() == SyncRequest::PHASE_SNAPSHOT_BEGIN) {
     nodes_.clear();
     pods_.clear();
   }

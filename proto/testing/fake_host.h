@@ -18,10 +18,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/call.pb.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/handshake/v1/handshake.pb.h"
+#include "outboard/v1beta1/call.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 
 namespace outboard::testing {
 
@@ -41,7 +42,7 @@ struct Fault {
 };
 
 // The gRPC status of a CallError: the code that call.proto names, with the error as details.
-grpc::Status CallFailure(v1alpha1::CallError::Reason reason, const std::string& message,
+grpc::Status CallFailure(v1beta1::CallError::Reason reason, const std::string& message,
                          int64_t have_version = 0);
 
 // Serves every service of the contract. By default it accepts every pod on every node: plugin
@@ -109,13 +110,13 @@ class FakeHost {
 
   // The cache of the session that called last.
   int64_t version() const;
-  std::map<uint32_t, v1alpha1::Node> nodes() const;
-  std::map<std::string, v1alpha1::Pod> pods() const;
+  std::map<uint32_t, v1beta1::Node> nodes() const;
+  std::map<std::string, v1beta1::Pod> pods() const;
   // From now on the host applies versions without acknowledging them.
   void StopAcknowledging();
 
   // Sends a push on the change stream; false if none is open.
-  bool Push(const v1alpha1::SyncResponse& push);
+  bool Push(const v1beta1::SyncResponse& push);
   // Breaks every open stream.
   void CutStreams();
   // Stops the server like a crash: calls in progress fail, the address is free again. Idempotent.
@@ -126,7 +127,7 @@ class FakeHost {
   using Type = const google::protobuf::Descriptor*;
   using AnyAnswer =
       std::function<grpc::Status(const google::protobuf::Message&, google::protobuf::Message*)>;
-  using SyncStream = grpc::ServerReaderWriter<v1alpha1::SyncResponse, v1alpha1::SyncRequest>;
+  using SyncStream = grpc::ServerReaderWriter<v1beta1::SyncResponse, v1beta1::SyncRequest>;
 
   explicit FakeHost(std::string instance);
 
@@ -138,9 +139,9 @@ class FakeHost {
                        google::protobuf::Message* response) ABSL_LOCKS_EXCLUDED(mu_);
   void RespondByDefault(const google::protobuf::Message& request,
                         google::protobuf::Message* response) ABSL_LOCKS_EXCLUDED(mu_);
-  grpc::Status RespondToCycle(const v1alpha1::CycleRequest& request,
-                              v1alpha1::CycleResponse* response) ABSL_LOCKS_EXCLUDED(mu_);
-  void Apply(const v1alpha1::SyncRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
+  grpc::Status RespondToCycle(const v1beta1::CycleRequest& request,
+                              v1beta1::CycleResponse* response) ABSL_LOCKS_EXCLUDED(mu_);
+  void Apply(const v1beta1::SyncRequest& request) ABSL_LOCKS_EXCLUDED(mu_);
 
   const std::string instance_;
   std::string address_;
@@ -158,8 +159,8 @@ class FakeHost {
   std::set<grpc::ServerContext*> streams_ ABSL_GUARDED_BY(mu_);
   SyncStream* sync_ ABSL_GUARDED_BY(mu_) = nullptr;
   int64_t version_ ABSL_GUARDED_BY(mu_) = 0;
-  std::map<uint32_t, v1alpha1::Node> nodes_ ABSL_GUARDED_BY(mu_);
-  std::map<std::string, v1alpha1::Pod> pods_ ABSL_GUARDED_BY(mu_);
+  std::map<uint32_t, v1beta1::Node> nodes_ ABSL_GUARDED_BY(mu_);
+  std::map<std::string, v1beta1::Pod> pods_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace outboard::testing

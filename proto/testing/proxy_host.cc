@@ -12,21 +12,25 @@
 #include <type_traits>
 #include <utility>
 
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
-#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+#include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_filter.grpc.pb.h"
+#include "outboard/v1beta1/pre_bind.grpc.pb.h"
+#include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
+#include "outboard/v1beta1/queue_sort.grpc.pb.h"
+#include "outboard/v1beta1/reserve.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 
 namespace outboard::testing {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
+using handshake::v1::HandshakeRequest;
+using handshake::v1::HandshakeResponse;
+using handshake::v1::HandshakeService;
 
 namespace {
 
@@ -161,7 +165,8 @@ class ProxyHost::Forwarded final : public grpc::ServerBidiReactor<Request, Respo
 class ProxyHost::Services {
  public:
   explicit Services(ProxyHost* proxy)
-      : info_(proxy),
+      : handshake_(proxy),
+        info_(proxy),
         sort_(proxy),
         enqueue_(proxy),
         pre_filter_(proxy),
@@ -177,8 +182,8 @@ class ProxyHost::Services {
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
-             &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_, &pre_score_, &score_,
-             &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
+             &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
+             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -201,6 +206,8 @@ class ProxyHost::Services {
     __VA_ARGS__                                        \
     ProxyHost* const proxy;                            \
   };
+  OUTBOARD_PROXY_SERVICE(Greeting, HandshakeService,
+                         OUTBOARD_PROXY_RPC(HandshakeService, Handshake))
   OUTBOARD_PROXY_SERVICE(Info, PluginHostService,
                          OUTBOARD_PROXY_RPC(PluginHostService, GetHostInfo)
                              OUTBOARD_PROXY_RPC(PluginHostService, Configure)
@@ -244,6 +251,7 @@ class ProxyHost::Services {
     ProxyHost* const proxy;
   };
 
+  Greeting handshake_;
   Info info_;
   Sort sort_;
   Enqueue enqueue_;

@@ -14,7 +14,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 
 namespace outboard::testing {
 
@@ -29,7 +29,7 @@ struct ProxyHooks {
                      grpc::Status* status)>
       on_answer;
   // A push of the other host on a Sync stream; false: drop it.
-  std::function<bool(v1alpha1::SyncResponse* push)> on_push;
+  std::function<bool(v1beta1::SyncResponse* push)> on_push;
 };
 
 // Serves every service of the contract on behalf of the host behind `upstream`.
@@ -47,7 +47,7 @@ class ProxyHost {
 
   const std::string& address() const { return address_; }
   // Sends a push on every open Sync stream.
-  void Push(const v1alpha1::SyncResponse& push);
+  void Push(const v1beta1::SyncResponse& push);
   // Stops soon, like a crash; hooks may call it. The address is not reachable afterwards.
   void Die();
 

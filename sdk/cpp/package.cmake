@@ -6,15 +6,16 @@ install(TARGETS outboard outboard-host outboard-shim outboard-gpu-islands RUNTIM
 
 install(FILES ${OUTBOARD_SDK_HEADERS} ${CMAKE_BINARY_DIR}/plugin_host/sdk/abi_digest.h DESTINATION include/plugin_host/sdk ${in})
 install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/testing ${in} FILES_MATCHING PATTERN *.h)
-install(DIRECTORY ${CMAKE_BINARY_DIR}/proto/outboard DESTINATION include/proto ${in} FILES_MATCHING PATTERN *.pb.h
-  PATTERN *.grpc.pb.h EXCLUDE)
+install(DIRECTORY ${CMAKE_BINARY_DIR}/outboard DESTINATION include ${in} FILES_MATCHING PATTERN *.pb.h PATTERN *.grpc.pb.h EXCLUDE
+  PATTERN v1alpha1 EXCLUDE)
 
 foreach(part outboard_sdk_testing outboard_runtime outboard_host_cache outboard_sdk outboard_contract)
   install(TARGETS ${part} ARCHIVE DESTINATION lib/outboard ${in})
 endforeach()
 install(FILES sdk/cpp/OutboardConfig.cmake DESTINATION lib/cmake/Outboard ${in})
 
-install(DIRECTORY proto/outboard DESTINATION share/outboard/proto ${in} FILES_MATCHING PATTERN *.proto)
+install(DIRECTORY proto/outboard DESTINATION share/outboard/proto ${in} FILES_MATCHING PATTERN *.proto
+  PATTERN v1alpha1 EXCLUDE)
 install(FILES proto/call_errors/rpc_status.proto DESTINATION share/outboard/proto/call_errors ${in})
 install(DIRECTORY sdk/python/outboard_plugin DESTINATION share/outboard/python ${in} FILES_MATCHING PATTERN *.py)
 install(DIRECTORY sdk/templates/cpp sdk/templates/python DESTINATION share/outboard/templates ${in} PATTERN __pycache__ EXCLUDE)

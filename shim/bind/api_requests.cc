@@ -237,7 +237,7 @@ std::string Preconditions(const std::string& uid, const std::string& resource_ve
   return out;
 }
 
-EffectRequest BindVolumeRequest(const v1alpha1::BindVolume& bind) {
+EffectRequest BindVolumeRequest(const v1beta1::BindVolume& bind) {
   EffectRequest request;
   request.path = "/api/v1/persistentvolumes/";
   AppendSegment(bind.name(), &request.path);
@@ -257,7 +257,7 @@ EffectRequest BindVolumeRequest(const v1alpha1::BindVolume& bind) {
   return request;
 }
 
-EffectRequest SelectNodeRequest(const v1alpha1::SelectNode& select) {
+EffectRequest SelectNodeRequest(const v1beta1::SelectNode& select) {
   EffectRequest request;
   request.path = "/api/v1/namespaces/";
   AppendSegment(select.namespace_(), &request.path);
@@ -270,7 +270,7 @@ EffectRequest SelectNodeRequest(const v1alpha1::SelectNode& select) {
   return request;
 }
 
-absl::StatusOr<EffectRequest> PutRequest(const v1alpha1::PutObject& put) {
+absl::StatusOr<EffectRequest> PutRequest(const v1beta1::PutObject& put) {
   absl::StatusOr<kube::CustomResourceName> resource = kube::ParseCustomResourceName(put.resource());
   if (!resource.ok()) return resource.status();
   absl::StatusOr<std::string> body = kube::BodyOf(put);
@@ -288,7 +288,7 @@ absl::StatusOr<EffectRequest> PutRequest(const v1alpha1::PutObject& put) {
   return request;
 }
 
-absl::StatusOr<EffectRequest> PatchRequest(const v1alpha1::PatchObject& patch) {
+absl::StatusOr<EffectRequest> PatchRequest(const v1beta1::PatchObject& patch) {
   absl::StatusOr<kube::CustomResourceName> resource =
       kube::ParseCustomResourceName(patch.resource());
   if (!resource.ok()) return resource.status();
@@ -304,8 +304,8 @@ absl::StatusOr<EffectRequest> PatchRequest(const v1alpha1::PatchObject& patch) {
   return request;
 }
 
-EffectRequest ReportRequest(const v1alpha1::ReportExtendedResourceClaim& report,
-                            const v1alpha1::Pod& pod) {
+EffectRequest ReportRequest(const v1beta1::ReportExtendedResourceClaim& report,
+                            const v1beta1::Pod& pod) {
   EffectRequest request;
   request.path = PodStatusPath(pod.namespace_(), pod.name());
   std::string& body = request.body;
@@ -325,7 +325,7 @@ EffectRequest ReportRequest(const v1alpha1::ReportExtendedResourceClaim& report,
   return request;
 }
 
-absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
+absl::StatusOr<EffectRequest> DeleteRequest(const v1beta1::DeleteObject& del) {
   absl::StatusOr<kube::CustomResourceName> resource = kube::ParseCustomResourceName(del.resource());
   if (!resource.ok()) return resource.status();
   EffectRequest request;
@@ -340,7 +340,7 @@ absl::StatusOr<EffectRequest> DeleteRequest(const v1alpha1::DeleteObject& del) {
 }
 
 // The names of the written object. A name from a host must not lead to another path.
-absl::Status CheckNames(const v1alpha1::Effect& effect) {
+absl::Status CheckNames(const v1beta1::Effect& effect) {
   const auto check = [](const std::string& ns, const std::string& name) -> absl::Status {
     std::string wrong = kube::CheckPathSegment(name);
     if (wrong.empty() && !ns.empty()) wrong = kube::CheckPathSegment(ns);
@@ -360,7 +360,7 @@ absl::Status CheckNames(const v1alpha1::Effect& effect) {
 
 }  // namespace
 
-absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod) {
+absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod) {
   if (absl::Status names = CheckNames(effect); !names.ok()) return names;
   if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
   if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/kube/api_client.h"
 #include "shim/kube/objects.h"
 
@@ -95,7 +95,7 @@ struct EffectRequest {
   std::string resource;
   std::string object_path;
 };
-absl::StatusOr<EffectRequest> RequestOf(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod);
+absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod);
 
 // An event of events.k8s.io/v1 about a pod.
 struct EventFields {

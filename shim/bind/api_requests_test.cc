@@ -50,8 +50,8 @@ TEST(Binding, CarriesTheUid) {
 }
 
 TEST(RequestOf, BindsAVolume) {
-  v1alpha1::Effect effect;
-  v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
+  v1beta1::Effect effect;
+  v1beta1::BindVolume* bind = effect.mutable_bind_volume();
   bind->set_name("pv1");
   bind->set_uid("u1");
   bind->set_resource_version("7");
@@ -74,7 +74,7 @@ TEST(RequestOf, BindsAVolume) {
 TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
   for (const char* name : {"", ".", "..", "a/b", "a%2Fb", "../../nodes/n1"}) {
     SCOPED_TRACE(name);
-    v1alpha1::Effect volume, claim, put, patch, del;
+    v1beta1::Effect volume, claim, put, patch, del;
     volume.mutable_bind_volume()->set_name(name);
     claim.mutable_select_node()->set_namespace_("ns");
     claim.mutable_select_node()->set_name(name);
@@ -88,13 +88,13 @@ TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
     patch.mutable_patch_object()->set_json("{}");
     del.mutable_delete_object()->set_resource("things.v1.example.com");
     del.mutable_delete_object()->set_name(name);
-    for (const v1alpha1::Effect* effect : {&volume, &claim, &put, &patch, &del}) {
+    for (const v1beta1::Effect* effect : {&volume, &claim, &put, &patch, &del}) {
       EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(*effect, nullptr).status()))
           << effect->ShortDebugString();
     }
   }
   for (const char* ns : {".", "..", "a/b"}) {
-    v1alpha1::Effect claim;
+    v1beta1::Effect claim;
     claim.mutable_select_node()->set_namespace_(ns);
     claim.mutable_select_node()->set_name("data");
     EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(claim, nullptr).status())) << ns;
@@ -102,8 +102,8 @@ TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
 }
 
 TEST(RequestOf, SelectsANode) {
-  v1alpha1::Effect effect;
-  v1alpha1::SelectNode* select = effect.mutable_select_node();
+  v1beta1::Effect effect;
+  v1beta1::SelectNode* select = effect.mutable_select_node();
   select->set_namespace_("ns");
   select->set_name("data");
   select->set_uid("u2");
@@ -113,12 +113,12 @@ TEST(RequestOf, SelectsANode) {
   EXPECT_EQ(
       RequestOf(effect, nullptr)->body,
       R"({"metadata":{"uid":"u2","resourceVersion":"8","annotations":{"volume.kubernetes.io/selected-node":"n1"}}})");
-  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1alpha1::Effect(), nullptr).status()));
+  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1beta1::Effect(), nullptr).status()));
 }
 
-v1alpha1::Effect PutWidget() {
-  v1alpha1::Effect effect;
-  v1alpha1::PutObject* put = effect.mutable_put_object();
+v1beta1::Effect PutWidget() {
+  v1beta1::Effect effect;
+  v1beta1::PutObject* put = effect.mutable_put_object();
   put->set_resource("widgets.v1.example.com");
   put->set_namespace_("ns");
   put->set_name("w");
@@ -138,7 +138,7 @@ TEST(RequestOf, CreatesAnObject) {
 }
 
 TEST(RequestOf, ReplacesAnObjectOrItsStatus) {
-  v1alpha1::Effect effect = PutWidget();
+  v1beta1::Effect effect = PutWidget();
   effect.mutable_put_object()->set_uid("u");
   effect.mutable_put_object()->set_resource_version("7");
   EXPECT_EQ(RequestOf(effect, nullptr)->method, kube::Method::kPut);
@@ -152,8 +152,8 @@ TEST(RequestOf, ReplacesAnObjectOrItsStatus) {
 }
 
 TEST(RequestOf, PatchesAnObjectOrItsStatus) {
-  v1alpha1::Effect effect;
-  v1alpha1::PatchObject* patch = effect.mutable_patch_object();
+  v1beta1::Effect effect;
+  v1beta1::PatchObject* patch = effect.mutable_patch_object();
   patch->set_resource("resourceclaims.v1.resource.k8s.io");
   patch->set_namespace_("ns");
   patch->set_name("gpu");
@@ -181,7 +181,7 @@ TEST(RequestOf, PatchesAnObjectOrItsStatus) {
 }
 
 TEST(RequestOf, ReportsAClaimForExtendedResources) {
-  v1alpha1::Effect effect;
+  v1beta1::Effect effect;
   auto* report = effect.mutable_report_extended_resource_claim();
   report->set_claim_name("c");
   for (const char* container : {"a", "b"}) {
@@ -191,7 +191,7 @@ TEST(RequestOf, ReportsAClaimForExtendedResources) {
     mapping->set_request_name("r");
   }
   EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status())) << "without a pod";
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
   pod.set_uid("u");
@@ -205,8 +205,8 @@ TEST(RequestOf, ReportsAClaimForExtendedResources) {
 }
 
 TEST(RequestOf, DeletesAnObject) {
-  v1alpha1::Effect effect;
-  v1alpha1::DeleteObject* del = effect.mutable_delete_object();
+  v1beta1::Effect effect;
+  v1beta1::DeleteObject* del = effect.mutable_delete_object();
   del->set_resource("widgets.v1.example.com");
   del->set_name("w");
   del->set_uid("u");

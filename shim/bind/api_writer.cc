@@ -454,7 +454,7 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
   state_->ready.push_back(std::move(op));
 }
 
-void ApiWriter::Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
+void ApiWriter::Write(const v1beta1::Effect& effect, const v1beta1::Pod* pod, absl::Time now,
                       WriteDone done) {
   auto op = std::make_shared<WriteOperation>();
   absl::StatusOr<EffectRequest> request = RequestOf(effect, pod);

@@ -106,7 +106,7 @@ class ApiWriter {
   // thread, inside Write only if the fence has passed or the effect is unknown. An error has the
   // API server's message. If the outcome is unknown, the effect has failed, and its object is read
   // before `done`.
-  void Write(const v1alpha1::Effect& effect, const v1alpha1::Pod* pod, absl::Time now,
+  void Write(const v1beta1::Effect& effect, const v1beta1::Pod* pod, absl::Time now,
              WriteDone done);
 
   // Writes the PodScheduled condition and, if given, status.nominatedNodeName. Does nothing if the

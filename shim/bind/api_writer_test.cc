@@ -513,8 +513,8 @@ TEST_F(StatusTest, IsBounded) {
   EXPECT_EQ(writer_->stats().status_dropped, 2u);
 }
 
-v1alpha1::Effect SelectEffect() {
-  v1alpha1::Effect effect;
+v1beta1::Effect SelectEffect() {
+  v1beta1::Effect effect;
   effect.mutable_select_node()->set_namespace_("ns");
   effect.mutable_select_node()->set_name("data");
   return effect;
@@ -555,7 +555,7 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
 TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
-  v1alpha1::Effect effect;
+  v1beta1::Effect effect;
   effect.mutable_patch_object()->set_resource("widgets.v1.example.com");
   effect.mutable_patch_object()->set_namespace_("ns");
   effect.mutable_patch_object()->set_name("w");
@@ -566,7 +566,7 @@ TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
   ASSERT_EQ(results.size(), 1u);
   ASSERT_NE(results[0].object, nullptr);
   EXPECT_EQ(results[0].object->resource_version, "42");
-  EXPECT_THAT(results[0].object->object.custom_object().json(), HasSubstr("size"));
+  EXPECT_THAT(results[0].object->object.generic_object().json(), HasSubstr("size"));
   // The object may be deleted meanwhile; and a claim for volumes is not an object of this kind.
   writer_->Write(effect, nullptr, now_, done);
   Answer(200, named + R"(,"deletionTimestamp":"2026-01-01T00:00:00Z"}})");
@@ -583,7 +583,7 @@ TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
 TEST_F(ApiWriterTest, ReadsBackAnObjectOfWhichAWriteIsOpen) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
-  v1alpha1::Effect effect;
+  v1beta1::Effect effect;
   effect.mutable_patch_object()->set_resource("widgets.v1.example.com");
   effect.mutable_patch_object()->set_namespace_("ns");
   effect.mutable_patch_object()->set_name("w");

@@ -6,8 +6,8 @@
 
 namespace outboard::cache {
 
-using v1alpha1::Change;
-using v1alpha1::SyncRequest;
+using v1beta1::Change;
+using v1beta1::SyncRequest;
 
 // Packs the changes of a DELTA into as few messages as the limit allows.
 class ChangeLog::Packer {
@@ -20,7 +20,7 @@ class ChangeLog::Packer {
     Reserve(size);
     *requests_.back().add_changes() = std::move(change);
   }
-  void SetNodeOrder(v1alpha1::NodeOrder&& order) {
+  void SetNodeOrder(v1beta1::NodeOrder&& order) {
     Reserve(order.ByteSizeLong() + 8);
     *requests_.back().mutable_node_order() = std::move(order);
   }
@@ -40,7 +40,7 @@ class ChangeLog::Packer {
   void Start() {
     if (!requests_.empty()) requests_.back().set_version(before_);
     requests_.emplace_back();
-    requests_.back().set_phase(SyncRequest::DELTA);
+    requests_.back().set_phase(SyncRequest::PHASE_DELTA);
     bytes_ = kOverhead;
   }
   void Reserve(size_t size) {
@@ -206,7 +206,7 @@ std::vector<SyncRequest> ChangeLog::Delta(Host& host) {
     }
   }
   if (node_order_version_ > host.version) {
-    v1alpha1::NodeOrder order;
+    v1beta1::NodeOrder order;
     encoder_->FillNodeOrder(&order);
     packer.SetNodeOrder(std::move(order));
     any = true;

@@ -12,7 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/cache/snapshot.h"
 
 namespace outboard::cache {
@@ -42,10 +42,10 @@ class ChangeEncoder {
   // Appends the changes that a host at version `known` needs for this record; possibly none.
   // `known` 0: the host knows nothing.
   virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
-                      std::vector<v1alpha1::Change>* out) const = 0;
+                      std::vector<v1beta1::Change>* out) const = 0;
   // The whole state as it is now.
   virtual Snapshot::Content Capture() const = 0;
-  virtual void FillNodeOrder(v1alpha1::NodeOrder* order) const = 0;
+  virtual void FillNodeOrder(v1beta1::NodeOrder* order) const = 0;
 };
 
 // A list of all objects, ordered by the version of their last change. A host needs the changes
@@ -76,7 +76,7 @@ class ChangeLog {
   // The messages that the host needs now, in order: none, usually one DELTA, or a snapshot in
   // chunks. Each is at most 2 MiB, unless a single object is larger. If a DELTA has several parts,
   // all but the last carry the previous version.
-  std::vector<v1alpha1::SyncRequest> TakeChanges(Cursor cursor);
+  std::vector<v1beta1::SyncRequest> TakeChanges(Cursor cursor);
   // The same for a host that needs a snapshot, to be sent in pieces. The caller sends all of it
   // before the next TakeChanges. Null for an unknown host.
   std::unique_ptr<Snapshot> TakeSnapshot(Cursor cursor);
@@ -116,7 +116,7 @@ class ChangeLog {
   void Unlink(ChangeRecord& record);
   void DropOldRemoved();
   void CollectWanted();
-  std::vector<v1alpha1::SyncRequest> Delta(Host& host);
+  std::vector<v1beta1::SyncRequest> Delta(Host& host);
 
   const ChangeEncoder* const encoder_;
   const size_t max_removed_;

@@ -30,7 +30,7 @@ bool SameConditions(const std::string& a, const std::string& b) {
   return x == y;
 }
 
-bool SameTaints(const v1alpha1::Node& a, const v1alpha1::Node& b) {
+bool SameTaints(const v1beta1::Node& a, const v1beta1::Node& b) {
   return std::equal(a.taints().begin(), a.taints().end(), b.taints().begin(), b.taints().end(),
                     [](const auto& x, const auto& y) {
                       return x.key() == y.key() && x.value() == y.value() &&
@@ -38,7 +38,7 @@ bool SameTaints(const v1alpha1::Node& a, const v1alpha1::Node& b) {
                     });
 }
 
-bool AsksForLess(const v1alpha1::Pod& before, const v1alpha1::Pod& after) {
+bool AsksForLess(const v1beta1::Pod& before, const v1beta1::Pod& after) {
   const PodDemand old_demand = DemandOf(before);
   const PodDemand new_demand = DemandOf(after);
   if (old_demand.cpu_millis > new_demand.cpu_millis ||
@@ -60,8 +60,8 @@ bool AsksForLess(const v1alpha1::Pod& before, const v1alpha1::Pod& after) {
 std::vector<ClusterEvent> NodeUpdateEvents(const kube::NodeObject& before,
                                            const kube::NodeObject& after) {
   std::vector<ClusterEvent> events;
-  const v1alpha1::Node& a = before.node;
-  const v1alpha1::Node& b = after.node;
+  const v1beta1::Node& a = before.node;
+  const v1beta1::Node& b = after.node;
   const auto add = [&](queue::Action action) { events.push_back(queue::NodeEvent(action)); };
   // Uncordoning removes the effect of a taint; cordoning helps no pod.
   if (a.unschedulable() && !b.unschedulable()) add(queue::kUpdateNodeTaint);
@@ -80,8 +80,8 @@ std::vector<ClusterEvent> NodeUpdateEvents(const kube::NodeObject& before,
 std::vector<ClusterEvent> PodUpdateEvents(const kube::PodObject& before,
                                           const kube::PodObject& after) {
   std::vector<ClusterEvent> events;
-  const v1alpha1::Pod& a = before.pod;
-  const v1alpha1::Pod& b = after.pod;
+  const v1beta1::Pod& a = before.pod;
+  const v1beta1::Pod& b = after.pod;
   const std::string resource(b.node_name().empty() ? queue::kUnscheduledPod : queue::kAssignedPod);
   const auto add = [&](queue::Action action) {
     events.push_back({.resource = resource, .actions = action, .custom_label = ""});
@@ -98,7 +98,7 @@ std::vector<ClusterEvent> PodUpdateEvents(const kube::PodObject& before,
 }
 
 std::optional<ClusterEvent> ObjectEvent(const kube::ClusterObject& object, queue::Action action) {
-  using Object = v1alpha1::ClusterObject;
+  using Object = v1beta1::ClusterObject;
   switch (object.object.object_case()) {
     case Object::kPersistentVolume:
     case Object::kPersistentVolumeClaim:
@@ -108,7 +108,7 @@ std::optional<ClusterEvent> ObjectEvent(const kube::ClusterObject& object, queue
     case Object::kCsiStorageCapacity:
     case Object::kVolumeAttachment:
     case Object::kDeviceClass:
-    case Object::kCustomObject:
+    case Object::kGenericObject:
       return ClusterEvent{
           .resource = kube::KindOf(object.object), .actions = action, .custom_label = ""};
     default:

@@ -46,8 +46,8 @@ TEST(NodeUpdateEventsTest, EachKindOfChange) {
               ElementsAre("NodeUpdateNodeAllocatable"));
   EXPECT_THAT(NodeEvents("labels { key: 'a' value: '1' }", "labels { key: 'a' value: '2' }"),
               ElementsAre("NodeUpdateNodeLabel"));
-  EXPECT_THAT(NodeEvents("taints { key: 'a' effect: NO_SCHEDULE }",
-                         "taints { key: 'a' effect: NO_EXECUTE }"),
+  EXPECT_THAT(NodeEvents("taints { key: 'a' effect: TAINT_EFFECT_NO_SCHEDULE }",
+                         "taints { key: 'a' effect: TAINT_EFFECT_NO_EXECUTE }"),
               ElementsAre("NodeUpdateNodeTaint"));
   EXPECT_THAT(NodeEvents("", "annotations { key: 'a' value: '1' }"),
               ElementsAre("NodeUpdateNodeAnnotation"));
@@ -71,7 +71,7 @@ TEST(PodUpdateEventsTest, EachKindOfChange) {
                         "containers { requests { cpu_millis: 1 } }"),
               ElementsAre("UnschedulablePodUpdatePodScaleDown"));
   EXPECT_THAT(
-      PodEvents("containers { requests { extended { key: 'g' value: 2 } } }", "containers { }"),
+      PodEvents("containers { requests { scalar { key: 'g' value: 2 } } }", "containers { }"),
       ElementsAre("UnschedulablePodUpdatePodScaleDown"));
   EXPECT_THAT(PodEvents("containers { requests { cpu_millis: 1 } }",
                         "containers { requests { cpu_millis: 2 } }"),
@@ -115,7 +115,7 @@ TEST(ObjectEventTest, OnlyKindsThatKubeSchedulerListensTo) {
   EXPECT_EQ(label("volume_attachment {}", queue::kDelete),
             "VolumeAttachment: storage.k8s.io/VolumeAttachmentDelete");
   EXPECT_EQ(label("device_class {}", queue::kAdd), "DeviceClass: resource.k8s.io/DeviceClassAdd");
-  for (const char* silent : {"service {}", "workload {}", "pod_disruption_budget {}", ""}) {
+  for (const char* silent : {"service {}", "pod_controller {}", "pod_disruption_budget {}", ""}) {
     EXPECT_EQ(label(silent, queue::kAdd), "none") << silent;
   }
 }

@@ -44,8 +44,8 @@ struct ClusterState::Pod : ChangeRecord {
   std::string nominated_node;
   uint64_t waiting_attempt = 0;
   std::vector<PluginWait> waits;
-  std::vector<v1alpha1::Effect> effects;  // of an assumed pod
-  std::string removed_uid;                // once removed
+  std::vector<v1beta1::Effect> effects;  // of an assumed pod
+  std::string removed_uid;               // once removed
 };
 
 struct ClusterState::Namespace : ChangeRecord {
@@ -59,7 +59,7 @@ struct ClusterState::Object : ChangeRecord {
   Object() : ChangeRecord(ChangeKind::kObject) {}
   kube::ClusterObjectPtr object;           // null once removed
   std::optional<absl::Time> unseen_since;  // time of a write that the informer has not reported
-  v1alpha1::ClusterObject removed_name;    // once removed
+  v1beta1::ClusterObject removed_name;     // once removed
 };
 
 }  // namespace outboard::cache

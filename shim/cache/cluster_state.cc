@@ -283,8 +283,8 @@ PodOutcome ClusterState::NewPod(kube::PodPtr object) {
 PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
   PodOutcome outcome;
   outcome.old = std::exchange(pod.object, std::move(object));
-  const v1alpha1::Pod& before = outcome.old->pod;
-  const v1alpha1::Pod& after = pod.object->pod;
+  const v1beta1::Pod& before = outcome.old->pod;
+  const v1beta1::Pod& after = pod.object->pod;
   outcome.deletion_started =
       before.deletion_unix_seconds() == 0 && after.deletion_unix_seconds() != 0;
   if (pod.node != nullptr) {
@@ -403,8 +403,7 @@ absl::Status ClusterState::Forget(absl::string_view uid) {
   return absl::OkStatus();
 }
 
-absl::Status ClusterState::SetEffects(absl::string_view uid,
-                                      std::vector<v1alpha1::Effect> effects) {
+absl::Status ClusterState::SetEffects(absl::string_view uid, std::vector<v1beta1::Effect> effects) {
   Pod* pod = Find(uid);
   if (pod == nullptr || pod->state != Pod::State::kAssumed) {
     return absl::NotFoundError(absl::StrCat("pod ", uid, " is not assumed"));

@@ -99,7 +99,7 @@ class ClusterState : private ChangeEncoder {
 
   // Other objects. FindObject: null for an unknown object.
   size_t object_count() const { return objects_.size(); }
-  kube::ClusterObjectPtr FindObject(const v1alpha1::ClusterObject& named) const;
+  kube::ClusterObjectPtr FindObject(const v1beta1::ClusterObject& named) const;
   void ForEachDisruptionBudget(
       absl::FunctionRef<void(const kube::ClusterObjectPtr& budget)> visit) const;
   const DeviceClassResources& device_class_resources() const { return device_class_resources_; }
@@ -122,7 +122,7 @@ class ClusterState : private ChangeEncoder {
   // deleted); that is not a fault.
   absl::Status Forget(absl::string_view uid);
   // The effects to apply before an assumed pod is bound. Hosts take them into account.
-  absl::Status SetEffects(absl::string_view uid, std::vector<v1alpha1::Effect> effects);
+  absl::Status SetEffects(absl::string_view uid, std::vector<v1beta1::Effect> effects);
   // An assumed pod waits at Permit. Hosts receive the plugins that it waits for.
   absl::Status SetWaiting(absl::string_view uid, uint64_t attempt_id, std::vector<PluginWait> waits,
                           absl::Time now);
@@ -148,7 +148,7 @@ class ClusterState : private ChangeEncoder {
   void RemoveHost(Cursor host) { log_.RemoveHost(host); }
   void Resync(Cursor host) { log_.Resync(host); }
   void EndAttempt(Cursor host, uint64_t attempt_id) { log_.EndAttempt(host, attempt_id); }
-  std::vector<v1alpha1::SyncRequest> TakeChanges(Cursor host, absl::Time now);
+  std::vector<v1beta1::SyncRequest> TakeChanges(Cursor host, absl::Time now);
   std::unique_ptr<Snapshot> TakeSnapshot(Cursor host, absl::Time now);
   int64_t VersionOf(Cursor host) const { return log_.VersionOf(host); }
   bool HasChanges(Cursor host) const { return log_.HasChanges(host); }
@@ -165,12 +165,12 @@ class ClusterState : private ChangeEncoder {
   struct Object;
 
   void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
-              std::vector<v1alpha1::Change>* out) const override;
+              std::vector<v1beta1::Change>* out) const override;
   Snapshot::Content Capture() const override;
-  void FillNodeOrder(v1alpha1::NodeOrder* order) const override;
+  void FillNodeOrder(v1beta1::NodeOrder* order) const override;
   void EncodePod(const Pod& pod, int64_t known, const Fields& fields,
-                 std::vector<v1alpha1::Change>* out) const;
-  void EncodePlacement(const Pod& pod, v1alpha1::PodPlacement* out) const;
+                 std::vector<v1beta1::Change>* out) const;
+  void EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) const;
 
   Pod* Find(absl::string_view uid) const;
   Node& NodeNamed(const std::string& name);
@@ -205,9 +205,9 @@ class ClusterState : private ChangeEncoder {
   // Notes the latest version that the informer reported.
   void NoteReportedVersion(const kube::ClusterObject& object);
   ObjectOutcome Upsert(kube::ClusterObjectPtr object);
-  void CountDeviceClass(const v1alpha1::ClusterObject& object, int by);
+  void CountDeviceClass(const v1beta1::ClusterObject& object, int by);
   // The object with this key was added or removed.
-  void NoteKind(const std::string& key, const v1alpha1::ClusterObject& object, bool is_added);
+  void NoteKind(const std::string& key, const v1beta1::ClusterObject& object, bool is_added);
 
   absl::flat_hash_map<std::string, std::unique_ptr<Object>> objects_;  // by kind and name
   DeviceClassResources device_class_resources_;

@@ -13,7 +13,7 @@
 namespace outboard::cache {
 namespace {
 
-using v1alpha1::Change;
+using v1beta1::Change;
 
 // How long the informer may take to report what the shim wrote.
 constexpr absl::Duration kPatience = absl::Minutes(1);
@@ -32,7 +32,7 @@ bool IsOlder(const kube::ClusterObject& a, const kube::ClusterObject& b) {
 }
 
 // Names are unique within a kind; workloads have several kinds.
-std::string KeyOf(const v1alpha1::ClusterObject& object) {
+std::string KeyOf(const v1beta1::ClusterObject& object) {
   return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
 }
 
@@ -152,7 +152,7 @@ ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
   return outcome;
 }
 
-void ClusterState::NoteKind(const std::string& key, const v1alpha1::ClusterObject& object,
+void ClusterState::NoteKind(const std::string& key, const v1beta1::ClusterObject& object,
                             bool is_added) {
   CountDeviceClass(object, is_added ? 1 : -1);
   if (!object.has_pod_disruption_budget()) return;
@@ -168,9 +168,9 @@ void ClusterState::ForEachDisruptionBudget(
   for (const std::string& key : disruption_budgets_) visit(objects_.at(key)->object);
 }
 
-void ClusterState::CountDeviceClass(const v1alpha1::ClusterObject& object, int by) {
+void ClusterState::CountDeviceClass(const v1beta1::ClusterObject& object, int by) {
   if (!object.has_device_class()) return;
-  const v1alpha1::DeviceClass& device_class = object.device_class();
+  const v1beta1::DeviceClass& device_class = object.device_class();
   for (const std::string& resource :
        {absl::StrCat("deviceclass.resource.kubernetes.io/", device_class.name()),
         device_class.extended_resource_name()}) {
@@ -181,12 +181,12 @@ void ClusterState::CountDeviceClass(const v1alpha1::ClusterObject& object, int b
   }
 }
 
-kube::ClusterObjectPtr ClusterState::FindObject(const v1alpha1::ClusterObject& named) const {
+kube::ClusterObjectPtr ClusterState::FindObject(const v1beta1::ClusterObject& named) const {
   const auto it = objects_.find(KeyOf(named));
   return it == objects_.end() ? nullptr : it->second->object;
 }
 
-std::vector<v1alpha1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::Time now) {
+std::vector<v1beta1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::Time now) {
   now_ = now;
   return log_.TakeChanges(host);
 }
@@ -215,15 +215,16 @@ Snapshot::Content ClusterState::Capture() const {
     Snapshot::Pod& captured = all.pods.emplace_back();
     captured.object = pod->object;
     if (pod->state == Pod::State::kBound) continue;
-    auto placed = std::make_unique<v1alpha1::PodPlacement>();
+    auto placed = std::make_unique<v1beta1::PodPlacement>();
     EncodePlacement(*pod, placed.get());
-    if (placed->state() != v1alpha1::UNPLACED) captured.placement = std::move(placed);
+    if (placed->state() != v1beta1::PLACEMENT_STATE_UNPLACED)
+      captured.placement = std::move(placed);
   }
   FillNodeOrder(&all.node_order);
   return all;
 }
 
-void ClusterState::FillNodeOrder(v1alpha1::NodeOrder* order) const {
+void ClusterState::FillNodeOrder(v1beta1::NodeOrder* order) const {
   const std::vector<uint32_t>& slots = tree_.Order();
   order->mutable_slots()->Add(slots.begin(), slots.end());
 }
@@ -277,50 +278,52 @@ void ClusterState::EncodePod(const Pod& pod, int64_t known, const Fields& fields
   const bool is_new = pod.created > known;
   const bool tell_content = is_new || pod.content > known;
   const bool tell_placement = pod.placement > known;
-  v1alpha1::PodPlacement placement;
+  v1beta1::PodPlacement placement;
   EncodePlacement(pod, &placement);
   if (!tell_content) {
     *out->emplace_back().mutable_pod_placement() = std::move(placement);
     return;
   }
   // The object itself names a bound pod's node.
-  const bool placed = placement.state() != v1alpha1::UNPLACED && pod.state != Pod::State::kBound;
+  const bool placed =
+      placement.state() != v1beta1::PLACEMENT_STATE_UNPLACED && pod.state != Pod::State::kBound;
   // An assumed placement that is over is ended first, so that the pod then moves to the node that
   // it names.
   if (tell_placement && !placed && !is_new) {
-    v1alpha1::PodPlacement* over = out->emplace_back().mutable_pod_placement();
+    v1beta1::PodPlacement* over = out->emplace_back().mutable_pod_placement();
     over->set_uid(pod.object->uid());
-    over->set_state(v1alpha1::UNPLACED);
+    over->set_state(v1beta1::PLACEMENT_STATE_UNPLACED);
   }
   FillPod(*pod.object, fields, out->emplace_back().mutable_pod_upsert());
   if (placed && tell_placement) *out->emplace_back().mutable_pod_placement() = std::move(placement);
 }
 
-void ClusterState::EncodePlacement(const Pod& pod, v1alpha1::PodPlacement* out) const {
+void ClusterState::EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) const {
   out->set_uid(pod.object->uid());
   // A bound pod is on the node that it names, once hosts know that it is bound. On a deleted node
   // it has no placement.
   uint32_t slot = kNoSlot;
   if (pod.bound_as_foreseen) {
     slot = pod.node->slot();
-    out->set_state(v1alpha1::BOUND);
+    out->set_state(v1beta1::PLACEMENT_STATE_BOUND);
   } else if (pod.state == Pod::State::kAssumed) {
     slot = pod.node->slot();
-    out->set_state(pod.waiting_attempt == 0 ? v1alpha1::ASSUMED : v1alpha1::WAITING);
+    out->set_state(pod.waiting_attempt == 0 ? v1beta1::PLACEMENT_STATE_ASSUMED
+                                            : v1beta1::PLACEMENT_STATE_WAITING);
   } else if (!pod.nominated_node.empty()) {
     slot = SlotOf(pod.nominated_node);
-    out->set_state(v1alpha1::NOMINATED);
+    out->set_state(v1beta1::PLACEMENT_STATE_NOMINATED);
   }
   if (slot == kNoSlot) {
-    out->set_state(v1alpha1::UNPLACED);
+    out->set_state(v1beta1::PLACEMENT_STATE_UNPLACED);
     return;
   }
   out->set_slot(slot);
-  for (const v1alpha1::Effect& effect : pod.effects) *out->add_effects() = effect;
+  for (const v1beta1::Effect& effect : pod.effects) *out->add_effects() = effect;
   if (pod.waiting_attempt == 0 || pod.state != Pod::State::kAssumed) return;
   out->set_attempt_id(pod.waiting_attempt);
   for (const PluginWait& wait : pod.waits) {
-    v1alpha1::PluginWait* sent = out->add_waits();
+    v1beta1::PluginWait* sent = out->add_waits();
     sent->set_plugin(wait.plugin);
     sent->set_remaining_millis(
         std::max<int64_t>(0, absl::ToInt64Milliseconds(wait.deadline - now_)));

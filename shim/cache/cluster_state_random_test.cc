@@ -142,10 +142,10 @@ class RandomRun {
       object->object.mutable_persistent_volume()->set_name(name);
       object->object.mutable_persistent_volume()->set_capacity_bytes(Pick(2));
     } else {
-      object->object.mutable_workload()->set_kind(Pick(2) == 0 ? "ReplicaSet" : "StatefulSet");
-      object->object.mutable_workload()->set_namespace_("ns");
-      object->object.mutable_workload()->set_name(name);
-      (*object->object.mutable_workload()->mutable_selector()->mutable_match_labels())["a"] =
+      object->object.mutable_pod_controller()->set_kind(Pick(2) == 0 ? "ReplicaSet" : "StatefulSet");
+      object->object.mutable_pod_controller()->set_namespace_("ns");
+      object->object.mutable_pod_controller()->set_name(name);
+      (*object->object.mutable_pod_controller()->mutable_selector()->mutable_match_labels())["a"] =
           absl::StrCat(Pick(2));
     }
     object->object_uid = absl::StrCat("u", Pick(10) == 0);
@@ -298,7 +298,7 @@ class RandomRun {
       const auto it = host.model.pods.find(pod->uid());
       ASSERT_NE(it, host.model.pods.end()) << pod->uid();
       const ModelCache::Pod& seen = it->second;
-      v1alpha1::Pod expected = pod->pod;
+      v1beta1::Pod expected = pod->pod;
       const bool bound = !expected.node_name().empty();
       if (bound && seen.place == ModelCache::Place::kAssumed) {
         // Confirmed without a message: the object is as it was before the bind.
@@ -348,7 +348,7 @@ class RandomRun {
   std::mt19937 random_;
   ClusterState state_;
   // The expected objects of the state.
-  std::map<std::string, v1alpha1::ClusterObject> objects_;
+  std::map<std::string, v1beta1::ClusterObject> objects_;
   std::vector<std::unique_ptr<Host>> hosts_;
   absl::Time now_ = absl::FromUnixSeconds(1000);
   uint64_t resource_version_ = 0;

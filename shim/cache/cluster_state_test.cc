@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 #include "shim/cache/testing/model_cache.h"
 
 namespace outboard::cache {
@@ -50,21 +51,20 @@ class ClusterStateTest : public ::testing::Test {
       model_.Apply(request);
       for (const auto& change : request.changes()) {
         switch (change.change_case()) {
-          case v1alpha1::Change::kPodPlacement:
-            changes.push_back(
-                absl::StrCat(v1alpha1::PlacementState_Name(change.pod_placement().state()), " ",
-                             change.pod_placement().uid()));
+          case v1beta1::Change::kPodPlacement:
+            changes.push_back(absl::StrCat(ShortName(change.pod_placement().state()), " ",
+                                           change.pod_placement().uid()));
             break;
-          case v1alpha1::Change::kPodUpsert:
+          case v1beta1::Change::kPodUpsert:
             changes.push_back("pod " + change.pod_upsert().pod().uid());
             break;
-          case v1alpha1::Change::kPodRemove:
+          case v1beta1::Change::kPodRemove:
             changes.push_back("gone " + change.pod_remove().uid());
             break;
-          case v1alpha1::Change::kNodeUpsert:
+          case v1beta1::Change::kNodeUpsert:
             changes.push_back("node " + change.node_upsert().node().name());
             break;
-          case v1alpha1::Change::kNodeRemove:
+          case v1beta1::Change::kNodeRemove:
             changes.push_back(absl::StrCat("free ", change.node_remove().slot()));
             break;
           default:
@@ -167,7 +167,7 @@ TEST_F(ClusterStateTest, WhatNoHostSeesIsNotSent) {
 
 TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem) {
   auto pod = std::make_shared<kube::PodObject>(*MakePod("p", ""));
-  v1alpha1::Container* container = pod->pod.add_containers();
+  v1beta1::Container* container = pod->pod.add_containers();
   container->add_command("torchrun");
   container->add_args("--nnodes=2");
   (*container->mutable_env())["WORLD_SIZE"] = "8";
@@ -180,23 +180,23 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem)
   const auto host = state_.AddHost(fields);
   for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
     auto object = std::make_shared<kube::ClusterObject>();
-    object->object.mutable_custom_object()->set_resource(resource);
-    object->object.mutable_custom_object()->set_name("w");
+    object->object.mutable_generic_object()->set_resource(resource);
+    object->object.mutable_generic_object()->set_name("w");
     object->object_uid = object->resource_version = resource;
     state_.UpsertObject(object);
   }
   Take(host);
-  const v1alpha1::Container& sent = *model_.pods["p"].object.containers().rbegin();
+  const v1beta1::Container& sent = *model_.pods["p"].object.containers().rbegin();
   EXPECT_EQ(sent.command_size(), 0);
   EXPECT_EQ(sent.args_size(), 1);
   ASSERT_EQ(sent.env_size(), 1);
   EXPECT_EQ(sent.env().begin()->first, "NNODES");
   ASSERT_EQ(model_.objects.size(), 1u);
-  EXPECT_EQ(model_.objects.begin()->second.custom_object().resource(), "widgets.v1.example.com");
+  EXPECT_EQ(model_.objects.begin()->second.generic_object().resource(), "widgets.v1.example.com");
   for (const char* resource : {"widgets.v1.example.com", "gadgets.v1.example.com"}) {
     kube::ClusterObject named;
-    named.object.mutable_custom_object()->set_resource(resource);
-    named.object.mutable_custom_object()->set_name("w");
+    named.object.mutable_generic_object()->set_resource(resource);
+    named.object.mutable_generic_object()->set_name("w");
     state_.RemoveObject(named);
   }
   Take(host);
@@ -452,9 +452,9 @@ TEST_F(ClusterStateTest, LargeSnapshotsAndDeltasComeInPieces) {
   state_.Resync(host);
   requests = state_.TakeChanges(host, now_);
   ASSERT_EQ(requests.size(), 4u);
-  EXPECT_EQ(requests.front().phase(), v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
-  EXPECT_EQ(requests[1].phase(), v1alpha1::SyncRequest::SNAPSHOT_MORE);
-  EXPECT_EQ(requests.back().phase(), v1alpha1::SyncRequest::SNAPSHOT_END);
+  EXPECT_EQ(requests.front().phase(), v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
+  EXPECT_EQ(requests[1].phase(), v1beta1::SyncRequest::PHASE_SNAPSHOT_MORE);
+  EXPECT_EQ(requests.back().phase(), v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
   for (const auto& request : requests) model_.Apply(request);
   EXPECT_EQ(model_.fault, "");
   EXPECT_EQ(model_.pods.size(), 7u);
@@ -477,7 +477,7 @@ TEST_F(ClusterStateTest, Namespaces) {
 kube::ClusterObjectPtr MakeClaim(const std::string& name, const std::string& phase,
                                  const std::string& version, const std::string& uid = "u") {
   auto object = std::make_shared<kube::ClusterObject>();
-  v1alpha1::PersistentVolumeClaim* claim = object->object.mutable_persistent_volume_claim();
+  v1beta1::PersistentVolumeClaim* claim = object->object.mutable_persistent_volume_claim();
   claim->set_namespace_("ns");
   claim->set_name(name);
   claim->set_phase(phase);
@@ -597,9 +597,9 @@ TEST_F(ClusterStateTest, KnowsTheResourcesForWhichDeviceClassesStand) {
 TEST_F(ClusterStateTest, KindsHaveNamesOfTheirOwnAndComeBeforePods) {
   for (const char* kind : {"ReplicaSet", "StatefulSet"}) {
     auto object = std::make_shared<kube::ClusterObject>();
-    object->object.mutable_workload()->set_kind(kind);
-    object->object.mutable_workload()->set_namespace_("ns");
-    object->object.mutable_workload()->set_name("web");
+    object->object.mutable_pod_controller()->set_kind(kind);
+    object->object.mutable_pod_controller()->set_namespace_("ns");
+    object->object.mutable_pod_controller()->set_name("web");
     EXPECT_EQ(state_.UpsertObject(object).kind, ObjectOutcome::Kind::kAdded);
   }
   state_.UpsertPod(MakePod("p"));

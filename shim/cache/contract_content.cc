@@ -35,7 +35,7 @@ bool Same(const Object& a, const Object& b, AnnotationFilter wanted) {
   return SameMessage(x, y);
 }
 
-v1alpha1::Pod WithoutStatus(v1alpha1::Pod pod) {
+v1beta1::Pod WithoutStatus(v1beta1::Pod pod) {
   pod.clear_nominated_node_name();
   pod.clear_generation();
   pod.clear_container_statuses();
@@ -64,22 +64,22 @@ bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf:
   return CanonicalBytes(a) == CanonicalBytes(b);
 }
 
-bool SameContent(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted) {
+bool SameContent(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted) {
   return Same(a, b, wanted);
 }
 
-bool SameContent(const v1alpha1::Node& a, const v1alpha1::Node& b, AnnotationFilter wanted) {
+bool SameContent(const v1beta1::Node& a, const v1beta1::Node& b, AnnotationFilter wanted) {
   return Same(a, b, wanted);
 }
 
-bool SameButForNode(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted) {
-  v1alpha1::Pod moved = b;
+bool SameButForNode(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted) {
+  v1beta1::Pod moved = b;
   moved.set_node_name(a.node_name());
   moved.set_nominated_node_name(a.nominated_node_name());
   return Same(a, moved, wanted);
 }
 
-bool SameSpec(const v1alpha1::Pod& a, const v1alpha1::Pod& b) {
+bool SameSpec(const v1beta1::Pod& a, const v1beta1::Pod& b) {
   return SameMessage(WithoutStatus(a), WithoutStatus(b));
 }
 

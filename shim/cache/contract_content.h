@@ -7,7 +7,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/message_lite.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::cache {
 
@@ -19,14 +19,14 @@ std::string CanonicalBytes(const google::protobuf::MessageLite& message);
 
 bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf::MessageLite& b);
 
-bool SameContent(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted);
-bool SameContent(const v1alpha1::Node& a, const v1alpha1::Node& b, AnnotationFilter wanted);
+bool SameContent(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted);
+bool SameContent(const v1beta1::Node& a, const v1beta1::Node& b, AnnotationFilter wanted);
 
 // Equal except for the node that the pod runs on or is bound to, which is all that a bind changes.
-bool SameButForNode(const v1alpha1::Pod& a, const v1alpha1::Pod& b, AnnotationFilter wanted);
+bool SameButForNode(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted);
 
 // Equal except for the status: no user or controller changed the pod.
-bool SameSpec(const v1alpha1::Pod& a, const v1alpha1::Pod& b);
+bool SameSpec(const v1beta1::Pod& a, const v1beta1::Pod& b);
 
 }  // namespace outboard::cache
 

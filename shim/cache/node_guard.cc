@@ -11,10 +11,10 @@
 namespace outboard::cache {
 namespace {
 
-using v1alpha1::Container;
-using v1alpha1::ContainerStatus;
-using v1alpha1::Pod;
-using v1alpha1::ResourceList;
+using v1beta1::Container;
+using v1beta1::ContainerStatus;
+using v1beta1::Pod;
+using v1beta1::ResourceList;
 
 int64_t AddSaturating(int64_t a, int64_t b) {
   int64_t sum = 0;
@@ -56,7 +56,7 @@ PodDemand FromList(const ResourceList& list) {
   demand.cpu_millis = list.cpu_millis();
   demand.memory_bytes = list.memory_bytes();
   demand.ephemeral_storage_bytes = list.ephemeral_storage_bytes();
-  for (const auto& [name, amount] : list.extended()) demand.extended.emplace_back(name, amount);
+  for (const auto& [name, amount] : list.scalar()) demand.extended.emplace_back(name, amount);
   std::sort(demand.extended.begin(), demand.extended.end());
   return demand;
 }
@@ -81,10 +81,10 @@ PodDemand ContainerDemand(const Pod& pod, const Container& container) {
 }
 
 void CollectPorts(const Container& container, std::vector<HostPort>& ports) {
-  for (const v1alpha1::ContainerPort& port : container.ports()) {
+  for (const v1beta1::ContainerPort& port : container.ports()) {
     if (port.host_port() <= 0) continue;
     HostPort taken;
-    if (port.protocol() != v1alpha1::PROTOCOL_UNSPECIFIED) taken.protocol = port.protocol();
+    if (port.protocol() != v1beta1::PROTOCOL_UNSPECIFIED) taken.protocol = port.protocol();
     taken.port = port.host_port();
     taken.ip = port.host_ip().empty() ? "0.0.0.0" : port.host_ip();
     ports.push_back(std::move(taken));
@@ -99,7 +99,7 @@ void ApplyPodLevel(const Pod& pod, PodDemand& demand) {
           : FromList(requests);
   if (requests.has_cpu_millis()) demand.cpu_millis = wanted.cpu_millis;
   if (requests.has_memory_bytes()) demand.memory_bytes = wanted.memory_bytes;
-  for (const auto& [name, unused] : requests.extended()) {
+  for (const auto& [name, unused] : requests.scalar()) {
     if (!absl::StartsWith(name, "hugepages-")) continue;
     const auto amount =
         std::find_if(wanted.extended.begin(), wanted.extended.end(),
@@ -201,7 +201,7 @@ void NodeUsage::FillList(ResourceList* list) const {
   list->set_memory_bytes(bounded(memory_bytes_));
   list->set_ephemeral_storage_bytes(bounded(ephemeral_storage_bytes_));
   list->set_pods(static_cast<int64_t>(pods_));
-  for (const auto& [name, sum] : extended_) (*list->mutable_extended())[name] = bounded(sum);
+  for (const auto& [name, sum] : extended_) (*list->mutable_scalar())[name] = bounded(sum);
 }
 
 bool GuardScope::Ignores(absl::string_view resource) const {
@@ -235,8 +235,8 @@ absl::Status NodeUsage::CheckFits(const PodDemand& demand, const ResourceList& a
   for (const auto& [name, wanted] : demand.extended) {
     if (scope.Ignores(name)) continue;
     const auto used = extended_.find(name);
-    const auto found = allocatable.extended().find(name);
-    const int64_t limit = found == allocatable.extended().end() ? 0 : found->second;
+    const auto found = allocatable.scalar().find(name);
+    const int64_t limit = found == allocatable.scalar().end() ? 0 : found->second;
     if (limit <= 0 && devices.contains(name)) continue;
     check("extended_resource", name, wanted,
           used == extended_.end() ? absl::int128(0) : used->second, limit);

@@ -12,13 +12,13 @@
 #include "absl/numeric/int128.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::cache {
 
 // A port that a pod takes on its node.
 struct HostPort {
-  v1alpha1::Protocol protocol = v1alpha1::TCP;
+  v1beta1::Protocol protocol = v1beta1::PROTOCOL_TCP;
   int32_t port = 0;
   std::string ip;  // "0.0.0.0": every address
 
@@ -49,7 +49,7 @@ struct PodDemand {
 // - plus overhead.
 // Of a container that is being resized, the largest of desired, allocated and actual resources.
 // Sums saturate at the largest int64.
-PodDemand DemandOf(const v1alpha1::Pod& pod);
+PodDemand DemandOf(const v1beta1::Pod& pod);
 
 // How far the guard checks for a profile. Only the administrator can narrow it: by a profile
 // without NodeResourcesFit or NodePorts, or by NodeResourcesFit's ignored resources. A host cannot.
@@ -80,14 +80,14 @@ class NodeUsage {
   absl::int128 cpu_millis() const { return cpu_millis_; }
   absl::int128 memory_bytes() const { return memory_bytes_; }
   // The sums, including the number of pods; they saturate at the largest int64.
-  void FillList(v1alpha1::ResourceList* list) const;
+  void FillList(v1beta1::ResourceList* list) const;
 
   // OK if a pod with this demand fits beside the others; else RESOURCE_EXHAUSTED with the first
   // resource that is short (ShortageOf). A resource of a DeviceClass that the node does not list is
   // counted in devices, elsewhere. Only the resources that the pod requests are checked: a node
   // that is overcommitted in another resource still accepts it. `counted`: the pod is already
   // included in the sums.
-  absl::Status CheckFits(const PodDemand& demand, const v1alpha1::ResourceList& allocatable,
+  absl::Status CheckFits(const PodDemand& demand, const v1beta1::ResourceList& allocatable,
                          bool counted, const GuardScope& scope = {},
                          const DeviceClassResources& devices = {}) const;
 

@@ -14,22 +14,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-v1alpha1::Pod PodFrom(const std::string& text) {
-  v1alpha1::Pod pod;
+v1beta1::Pod PodFrom(const std::string& text) {
+  v1beta1::Pod pod;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &pod)) << text;
   return pod;
 }
-v1alpha1::ResourceList Resources(const std::string& text) {
-  v1alpha1::ResourceList list;
+v1beta1::ResourceList Resources(const std::string& text) {
+  v1beta1::ResourceList list;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &list)) << text;
   return list;
 }
 
 TEST(DemandTest, ContainersAddUpAndInitContainersCountAtTheirPeak) {
   const PodDemand demand = DemandOf(PodFrom(R"(
-    containers { requests { cpu_millis: 100 memory_bytes: 10 extended { key: "gpu" value: 1 } } }
-    containers { requests { cpu_millis: 200 extended { key: "gpu" value: 2 } extended { key: "a" value: 0 } } }
-    init_containers { requests { cpu_millis: 250 memory_bytes: 50 extended { key: "x" value: 7 } } })"));
+    containers { requests { cpu_millis: 100 memory_bytes: 10 scalar { key: "gpu" value: 1 } } }
+    containers { requests { cpu_millis: 200 scalar { key: "gpu" value: 2 } scalar { key: "a" value: 0 } } }
+    init_containers { requests { cpu_millis: 250 memory_bytes: 50 scalar { key: "x" value: 7 } } })"));
   EXPECT_EQ(demand.cpu_millis, 300);
   EXPECT_EQ(demand.memory_bytes, 50);
   EXPECT_THAT(demand.extended, ElementsAre(Pair("gpu", 3), Pair("x", 7)));
@@ -49,9 +49,9 @@ TEST(DemandTest, SidecarsRunOnAndStandBesideLaterInitContainers) {
 TEST(DemandTest, PodLevelRequestsReplaceWhatTheyNameAndOverheadComesOnTop) {
   const PodDemand demand = DemandOf(PodFrom(R"(
     containers { requests { cpu_millis: 900 memory_bytes: 100 ephemeral_storage_bytes: 3
-                            extended { key: "hugepages-2Mi" value: 8 } extended { key: "gpu" value: 1 } } }
+                            scalar { key: "hugepages-2Mi" value: 8 } scalar { key: "gpu" value: 1 } } }
     pod_requests { cpu_millis: 500 ephemeral_storage_bytes: 99
-                   extended { key: "hugepages-2Mi" value: 4 } extended { key: "gpu" value: 9 } }
+                   scalar { key: "hugepages-2Mi" value: 4 } scalar { key: "gpu" value: 9 } }
     overhead { cpu_millis: 10 memory_bytes: 1 })"));
   EXPECT_EQ(demand.cpu_millis, 510);
   EXPECT_EQ(demand.memory_bytes, 101);
@@ -76,10 +76,10 @@ TEST(DemandTest, AResizeCountsAtItsLargest) {
 TEST(DemandTest, AResizeOfPodLevelRequestsCountsAtItsLargest) {
   const std::string pod = R"(
     containers { name: "c" requests { cpu_millis: 900 } }
-    pod_requests { cpu_millis: 500 memory_bytes: 10 extended { key: "hugepages-2Mi" value: 7 } }
+    pod_requests { cpu_millis: 500 memory_bytes: 10 scalar { key: "hugepages-2Mi" value: 7 } }
     pod_allocated_requests { cpu_millis: 300 } )";
   const std::string in_force = pod + R"(pod_actual_requests { memory_bytes: 40
-                                        extended { key: "hugepages-2Mi" value: 9 } } )";
+                                        scalar { key: "hugepages-2Mi" value: 9 } } )";
   EXPECT_EQ(DemandOf(PodFrom(pod)).memory_bytes, 10) << "no request is in force";
   const PodDemand demand = DemandOf(PodFrom(in_force));
   EXPECT_EQ(demand.cpu_millis, 500);
@@ -105,7 +105,7 @@ TEST(DemandTest, SumsStopAtTheLargestNumber) {
 
 TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
   const auto allocatable =
-      Resources("cpu_millis: 1000 memory_bytes: 10 pods: 3 extended { key: 'gpu' value: 2 }");
+      Resources("cpu_millis: 1000 memory_bytes: 10 pods: 3 scalar { key: 'gpu' value: 2 }");
   NodeUsage usage;
   PodDemand foreign;
   foreign.cpu_millis = 1500;
@@ -139,11 +139,11 @@ TEST(GuardTest, OnlyWhatThePodAsksForIsChecked) {
 TEST(GuardTest, DevicesAreCountedElsewhereWhereTheNodeHasNoneOfTheResource) {
   const DeviceClassResources devices = {{"gpu", 1}};
   const PodDemand gpu =
-      DemandOf(PodFrom("containers { requests { extended { key: 'gpu' value: 2 } } }"));
+      DemandOf(PodFrom("containers { requests { scalar { key: 'gpu' value: 2 } } }"));
   const NodeUsage usage;
   EXPECT_FALSE(usage.CheckFits(gpu, Resources("pods: 9"), false).ok());
   EXPECT_TRUE(usage.CheckFits(gpu, Resources("pods: 9"), false, {}, devices).ok());
-  const auto one = Resources("pods: 9 extended { key: 'gpu' value: 1 }");
+  const auto one = Resources("pods: 9 scalar { key: 'gpu' value: 1 }");
   EXPECT_FALSE(usage.CheckFits(gpu, one, false, {}, devices).ok()) << "its device plugin counts it";
 }
 
@@ -167,12 +167,13 @@ TEST(GuardTest, HostPorts) {
   const auto allocatable = Resources("pods: 10");
   const PodDemand web =
       DemandOf(PodFrom("containers { ports { host_port: 80 container_port: 1 } }"));
-  const PodDemand udp = DemandOf(PodFrom("containers { ports { host_port: 80 protocol: UDP } }"));
+  const PodDemand udp =
+      DemandOf(PodFrom("containers { ports { host_port: 80 protocol: PROTOCOL_UDP } }"));
   const PodDemand one =
       DemandOf(PodFrom("containers { ports { host_port: 80 host_ip: '10.0.0.1' } }"));
   const PodDemand two =
       DemandOf(PodFrom("init_containers { restart_policy_always: true ports { host_port: 80 "
-                       "host_ip: '10.0.0.2' protocol: TCP } }"));
+                       "host_ip: '10.0.0.2' protocol: PROTOCOL_TCP } }"));
   const PodDemand started = DemandOf(PodFrom("init_containers { ports { host_port: 80 } }"));
   EXPECT_TRUE(started.ports.empty()) << "it ends before the pod runs";
   NodeUsage usage;

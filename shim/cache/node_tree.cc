@@ -7,14 +7,14 @@
 namespace outboard::cache {
 namespace {
 
-const std::string* Label(const v1alpha1::Node& node, const char* key) {
+const std::string* Label(const v1beta1::Node& node, const char* key) {
   const auto it = node.labels().find(key);
   return it == node.labels().end() ? nullptr : &it->second;
 }
 
 }  // namespace
 
-std::string ZoneKey(const v1alpha1::Node& node) {
+std::string ZoneKey(const v1beta1::Node& node) {
   const std::string* zone = Label(node, "failure-domain.beta.kubernetes.io/zone");
   if (zone == nullptr) zone = Label(node, "topology.kubernetes.io/zone");
   const std::string* region = Label(node, "failure-domain.beta.kubernetes.io/region");

@@ -9,13 +9,13 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::cache {
 
 // The failure zone of a node: region and zone. Empty if the node has neither label. The beta labels
 // take precedence, as in Kubernetes.
-std::string ZoneKey(const v1alpha1::Node& node);
+std::string ZoneKey(const v1beta1::Node& node);
 
 // Nodes by zone. Order() takes one node from each zone in turn. Zones are in the order in which
 // they were first seen, nodes in order of arrival.

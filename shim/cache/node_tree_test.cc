@@ -11,8 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-v1alpha1::Node NodeWith(std::initializer_list<std::pair<const char*, const char*>> labels) {
-  v1alpha1::Node node;
+v1beta1::Node NodeWith(std::initializer_list<std::pair<const char*, const char*>> labels) {
+  v1beta1::Node node;
   for (const auto& [key, value] : labels) (*node.mutable_labels())[key] = value;
   return node;
 }

@@ -6,7 +6,7 @@
 namespace outboard::cache {
 namespace {
 
-using v1alpha1::SyncRequest;
+using v1beta1::SyncRequest;
 
 // Session, version and phase.
 constexpr size_t kOverhead = 128;
@@ -18,7 +18,7 @@ void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
   }
 }
 
-void KeepOnly(const HostFields& fields, v1alpha1::Container* container) {
+void KeepOnly(const HostFields& fields, v1beta1::Container* container) {
   if (!fields.command) container->clear_command();
   if (!fields.args) container->clear_args();
   if (!container->env().empty()) KeepOnly(container->mutable_env(), fields.variables);
@@ -33,21 +33,21 @@ bool IsIn(size_t size, size_t* index) {
 
 }  // namespace
 
-void StripUndeclared(const HostFields& fields, v1alpha1::Pod* pod) {
+void StripUndeclared(const HostFields& fields, v1beta1::Pod* pod) {
   KeepOnly(pod->mutable_annotations(), fields.pod_annotations);
   for (auto* containers : {pod->mutable_containers(), pod->mutable_init_containers()}) {
-    for (v1alpha1::Container& container : *containers) KeepOnly(fields, &container);
+    for (v1beta1::Container& container : *containers) KeepOnly(fields, &container);
   }
 }
 
 void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
-              v1alpha1::NodeUpsert* out) {
+              v1beta1::NodeUpsert* out) {
   out->set_slot(slot);
   *out->mutable_node() = node.node;
   KeepOnly(out->mutable_node()->mutable_annotations(), fields.node_annotations);
 }
 
-void FillPod(const kube::PodObject& pod, const HostFields& fields, v1alpha1::PodUpsert* out) {
+void FillPod(const kube::PodObject& pod, const HostFields& fields, v1beta1::PodUpsert* out) {
   *out->mutable_pod() = pod.pod;
   StripUndeclared(fields, out->mutable_pod());
 }
@@ -68,7 +68,7 @@ bool Snapshot::AddNext(SyncRequest* request) {
     *request->add_changes()->mutable_namespace_upsert()->mutable_namespace_() =
         content_.namespaces[index]->ns;
   } else if (IsIn(content_.objects.size(), &index)) {
-    const v1alpha1::ClusterObject& object = content_.objects[index]->object;
+    const v1beta1::ClusterObject& object = content_.objects[index]->object;
     if (fields_.Wants(object)) *request->add_changes()->mutable_object_upsert() = object;
   } else if (IsIn(content_.pods.size(), &index)) {
     const Pod& pod = content_.pods[index];
@@ -85,7 +85,7 @@ std::optional<SyncRequest> Snapshot::Next(size_t bytes) {
   if (ended_) return std::nullopt;
   SyncRequest request;
   request.set_version(version_);
-  request.set_phase(begun_ ? SyncRequest::SNAPSHOT_MORE : SyncRequest::SNAPSHOT_BEGIN);
+  request.set_phase(begun_ ? SyncRequest::PHASE_SNAPSHOT_MORE : SyncRequest::PHASE_SNAPSHOT_BEGIN);
   size_t size = kOverhead;
   // At least one object, however little room is left.
   while (size < bytes || request.changes_size() == 0) {
@@ -104,7 +104,7 @@ std::optional<SyncRequest> Snapshot::Next(size_t bytes) {
     return request;
   }
   ended_ = true;
-  request.set_phase(SyncRequest::SNAPSHOT_END);
+  request.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
   *request.mutable_node_order() = content_.node_order;
   request.mutable_ended_attempts()->Add(ended_attempts_.begin(), ended_attempts_.end());
   return request;

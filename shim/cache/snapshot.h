@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::cache {
@@ -25,18 +25,18 @@ struct HostFields {
   // Custom resources whose objects are sent.
   absl::flat_hash_set<std::string> custom_resources;
 
-  bool Wants(const v1alpha1::ClusterObject& object) const {
-    return !object.has_custom_object() ||
-           custom_resources.contains(object.custom_object().resource());
+  bool Wants(const v1beta1::ClusterObject& object) const {
+    return !object.has_generic_object() ||
+           custom_resources.contains(object.generic_object().resource());
   }
 };
 
 // Encodes objects for the contract, restricted to `fields`.
 void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
-              v1alpha1::NodeUpsert* out);
+              v1beta1::NodeUpsert* out);
 // Removes what is neither in `fields` nor one of the contract's own fields.
-void StripUndeclared(const HostFields& fields, v1alpha1::Pod* pod);
-void FillPod(const kube::PodObject& pod, const HostFields& fields, v1alpha1::PodUpsert* out);
+void StripUndeclared(const HostFields& fields, v1beta1::Pod* pod);
+void FillPod(const kube::PodObject& pod, const HostFields& fields, v1beta1::PodUpsert* out);
 
 // Holds the objects themselves, which never change. So it can be sent in pieces while the cluster
 // changes: sending ten thousand pods at once would delay the next pod by a tenth of a second.
@@ -52,7 +52,7 @@ class Snapshot {
   struct Pod {
     kube::PodPtr object;
     // Null if the object itself names its node, or the pod has none.
-    std::unique_ptr<v1alpha1::PodPlacement> placement;
+    std::unique_ptr<v1beta1::PodPlacement> placement;
   };
   struct Content {
     std::vector<Node> nodes;
@@ -61,7 +61,7 @@ class Snapshot {
     // In the order in which they were placed. A host lists a node's pods in this order, and the
     // choice of victims may depend on it.
     std::vector<Pod> pods;
-    v1alpha1::NodeOrder node_order;
+    v1beta1::NodeOrder node_order;
   };
 
   Snapshot(int64_t version, Content content, HostFields fields,
@@ -69,11 +69,11 @@ class Snapshot {
 
   int64_t version() const { return version_; }
   // The next message, of at most `bytes` unless a single object is larger; nullopt at the end.
-  std::optional<v1alpha1::SyncRequest> Next(size_t bytes);
+  std::optional<v1beta1::SyncRequest> Next(size_t bytes);
 
  private:
   // False: everything was sent.
-  bool AddNext(v1alpha1::SyncRequest* request);
+  bool AddNext(v1beta1::SyncRequest* request);
 
   const int64_t version_;
   const Content content_;

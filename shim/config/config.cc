@@ -30,22 +30,22 @@ constexpr char kSchedulerKind[] = "KubeSchedulerConfiguration";
 constexpr char kShimKind[] = "ShimConfiguration";
 
 struct PointEntry {
-  v1alpha1::ExtensionPoint point;
+  v1beta1::ExtensionPoint point;
   const char* name;
 };
 constexpr PointEntry kPoints[] = {
-    {v1alpha1::PRE_ENQUEUE, "preEnqueue"},
-    {v1alpha1::QUEUE_SORT, "queueSort"},
-    {v1alpha1::PRE_FILTER, "preFilter"},
-    {v1alpha1::FILTER, "filter"},
-    {v1alpha1::POST_FILTER, "postFilter"},
-    {v1alpha1::PRE_SCORE, "preScore"},
-    {v1alpha1::SCORE, "score"},
-    {v1alpha1::RESERVE, "reserve"},
-    {v1alpha1::PERMIT, "permit"},
-    {v1alpha1::PRE_BIND, "preBind"},
-    {v1alpha1::BIND, "bind"},
-    {v1alpha1::POST_BIND, "postBind"},
+    {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, "preEnqueue"},
+    {v1beta1::EXTENSION_POINT_QUEUE_SORT, "queueSort"},
+    {v1beta1::EXTENSION_POINT_PRE_FILTER, "preFilter"},
+    {v1beta1::EXTENSION_POINT_FILTER, "filter"},
+    {v1beta1::EXTENSION_POINT_POST_FILTER, "postFilter"},
+    {v1beta1::EXTENSION_POINT_PRE_SCORE, "preScore"},
+    {v1beta1::EXTENSION_POINT_SCORE, "score"},
+    {v1beta1::EXTENSION_POINT_RESERVE, "reserve"},
+    {v1beta1::EXTENSION_POINT_PERMIT, "permit"},
+    {v1beta1::EXTENSION_POINT_PRE_BIND, "preBind"},
+    {v1beta1::EXTENSION_POINT_BIND, "bind"},
+    {v1beta1::EXTENSION_POINT_POST_BIND, "postBind"},
 };
 
 // The fields that `read` asks a document for.
@@ -266,33 +266,35 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file) {
 }
 
 FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
-                        v1alpha1::ExtensionPoint point) {
+                        v1beta1::ExtensionPoint point) {
   for (const FailurePolicyRule& rule : config.failure_policies) {
     if (rule.plugin == plugin && rule.point == point) return rule.policy;
   }
   // PreScore only prepares Score.
-  if (point == v1alpha1::PRE_SCORE) return PolicyFor(config, plugin, v1alpha1::SCORE);
-  return point == v1alpha1::SCORE || point == v1alpha1::POST_BIND ? FailurePolicy::kFailOpen
-                                                                  : FailurePolicy::kFailClosed;
+  if (point == v1beta1::EXTENSION_POINT_PRE_SCORE)
+    return PolicyFor(config, plugin, v1beta1::EXTENSION_POINT_SCORE);
+  return point == v1beta1::EXTENSION_POINT_SCORE || point == v1beta1::EXTENSION_POINT_POST_BIND
+             ? FailurePolicy::kFailOpen
+             : FailurePolicy::kFailClosed;
 }
 
-absl::string_view PointName(v1alpha1::ExtensionPoint point) {
+absl::string_view PointName(v1beta1::ExtensionPoint point) {
   for (const PointEntry& entry : kPoints) {
     if (entry.point == point) return entry.name;
   }
   return "";
 }
 
-std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name) {
+std::optional<v1beta1::ExtensionPoint> PointByName(absl::string_view name) {
   for (const PointEntry& entry : kPoints) {
     if (entry.name == name) return entry.point;
   }
   return std::nullopt;
 }
 
-const std::vector<v1alpha1::ExtensionPoint>& AllPoints() {
+const std::vector<v1beta1::ExtensionPoint>& AllPoints() {
   static const auto& points = *[] {
-    auto* all = new std::vector<v1alpha1::ExtensionPoint>();
+    auto* all = new std::vector<v1beta1::ExtensionPoint>();
     for (const PointEntry& entry : kPoints) all->push_back(entry.point);
     return all;
   }();

@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/preemption_limits.h"
 #include "shim/config/workload_labels.h"
 
@@ -57,7 +57,7 @@ struct ProfileSpec {
   std::string scheduler_name;
   std::optional<int32_t> percentage_of_nodes_to_score;  // absent: use the global value
   PluginSet multi_point;
-  std::map<v1alpha1::ExtensionPoint, PluginSet> points;
+  std::map<v1beta1::ExtensionPoint, PluginSet> points;
   std::vector<PluginArgs> plugin_config;
   Location where;
 };
@@ -119,7 +119,7 @@ absl::string_view FailurePolicyName(FailurePolicy policy);
 
 struct FailurePolicyRule {
   std::string plugin;
-  v1alpha1::ExtensionPoint point = v1alpha1::EXTENSION_POINT_UNSPECIFIED;
+  v1beta1::ExtensionPoint point = v1beta1::EXTENSION_POINT_UNSPECIFIED;
   FailurePolicy policy = FailurePolicy::kFailClosed;
   Location where;
 };
@@ -156,7 +156,7 @@ struct SecureServing {
 // A custom resource that plugins may use: the shim watches it and writes it within these limits.
 struct CustomResourceRule {
   std::string resource;  // RESOURCE.VERSION.GROUP
-  std::vector<v1alpha1::CustomResource::Verb> verbs;
+  std::vector<v1beta1::DeclaredResource::Verb> verbs;
   std::vector<std::string> namespaces;  // where `verbs` apply; empty: everywhere
   Location where;
 };
@@ -233,17 +233,17 @@ bool SplitHostPort(absl::string_view address, std::string* host, int* port);
 // Whether HOST is a loopback name or address.
 bool IsLoopback(absl::string_view host);
 // The configuration's name of a verb: "updateStatus" for UPDATE_STATUS; empty if unknown.
-absl::string_view VerbName(v1alpha1::CustomResource::Verb verb);
+absl::string_view VerbName(v1beta1::DeclaredResource::Verb verb);
 
 // The policy for a plugin at a point. Defaults: at PreScore the plugin's policy for Score; FailOpen
 // for Score and PostBind; FailClosed for all others.
 FailurePolicy PolicyFor(const ShimConfig& config, absl::string_view plugin,
-                        v1alpha1::ExtensionPoint point);
+                        v1beta1::ExtensionPoint point);
 
 // The configuration's name of a point: "preFilter" for PRE_FILTER; empty if unknown.
-absl::string_view PointName(v1alpha1::ExtensionPoint point);
+absl::string_view PointName(v1beta1::ExtensionPoint point);
 // In the order of the configuration API.
-const std::vector<v1alpha1::ExtensionPoint>& AllPoints();
+const std::vector<v1beta1::ExtensionPoint>& AllPoints();
 
 }  // namespace outboard::config
 

@@ -127,11 +127,11 @@ explainMemoryMiB: 128
   EXPECT_EQ(s.pod_max_backoff, absl::Seconds(20));
   ASSERT_THAT(s.profiles, SizeIs(2));
   EXPECT_EQ(s.profiles[0].percentage_of_nodes_to_score, 100);
-  EXPECT_THAT(NamesOf(s.profiles[0].points.at(v1alpha1::SCORE).enabled),
+  EXPECT_THAT(NamesOf(s.profiles[0].points.at(v1beta1::EXTENSION_POINT_SCORE).enabled),
               ElementsAre("NodeResourcesFit:7"));
-  EXPECT_THAT(NamesOf(s.profiles[0].points.at(v1alpha1::SCORE).disabled),
+  EXPECT_THAT(NamesOf(s.profiles[0].points.at(v1beta1::EXTENSION_POINT_SCORE).disabled),
               ElementsAre("ImageLocality"));
-  EXPECT_EQ(s.profiles[0].points.at(v1alpha1::SCORE).enabled[0].where.line, 18);
+  EXPECT_EQ(s.profiles[0].points.at(v1beta1::EXTENSION_POINT_SCORE).enabled[0].where.line, 18);
   ASSERT_THAT(s.profiles[0].plugin_config, SizeIs(1));
   EXPECT_EQ(
       s.profiles[0].plugin_config[0].args_json,
@@ -144,9 +144,12 @@ explainMemoryMiB: 128
   EXPECT_EQ(config->shim.verbosity, 3);
   EXPECT_EQ(config->shim.explain_memory_mib, 128);
   EXPECT_EQ(config->shim.secure_serving, (SecureServing{"[::]:443", "/c", "/k", "/a"}));
-  EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::SCORE), FailurePolicy::kUseLast);
-  EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1alpha1::FILTER), FailurePolicy::kFailClosed);
-  EXPECT_EQ(PolicyFor(config->shim, "Other", v1alpha1::SCORE), FailurePolicy::kFailOpen);
+  EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1beta1::EXTENSION_POINT_SCORE),
+            FailurePolicy::kUseLast);
+  EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1beta1::EXTENSION_POINT_FILTER),
+            FailurePolicy::kFailClosed);
+  EXPECT_EQ(PolicyFor(config->shim, "Other", v1beta1::EXTENSION_POINT_SCORE),
+            FailurePolicy::kFailOpen);
   EXPECT_THAT(config->warnings, IsEmpty());
 }
 

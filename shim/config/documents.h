@@ -21,7 +21,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
 SchedulerConfig DefaultSchedulerConfig();
 
 // The point with this name in the configuration.
-std::optional<v1alpha1::ExtensionPoint> PointByName(absl::string_view name);
+std::optional<v1beta1::ExtensionPoint> PointByName(absl::string_view name);
 
 }  // namespace outboard::config
 

@@ -204,7 +204,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
       out << YAML::BeginMap;
       Text(out, "resource", rule.resource);
       out << YAML::Key << "verbs" << YAML::Value << YAML::Flow << YAML::BeginSeq;
-      for (const v1alpha1::CustomResource::Verb verb : rule.verbs)
+      for (const v1beta1::DeclaredResource::Verb verb : rule.verbs)
         out << std::string(VerbName(verb));
       out << YAML::EndSeq;
       if (!rule.namespaces.empty())

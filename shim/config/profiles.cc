@@ -12,7 +12,7 @@
 namespace outboard::config {
 namespace {
 
-using v1alpha1::ExtensionPoint;
+using v1beta1::ExtensionPoint;
 
 bool Names(const std::vector<PluginEntry>& entries, absl::string_view name) {
   return std::any_of(entries.begin(), entries.end(),
@@ -46,7 +46,7 @@ class Resolver {
       std::vector<EnabledPlugin>& plugins = profile.points[point];
       for (std::string& name : Expand(point)) {
         EnabledPlugin plugin{std::move(name), 0};
-        if (point == v1alpha1::SCORE) plugin.weight = weights.at(plugin.name);
+        if (point == v1beta1::EXTENSION_POINT_SCORE) plugin.weight = weights.at(plugin.name);
         plugins.push_back(std::move(plugin));
       }
     }
@@ -157,7 +157,8 @@ class Resolver {
   // A plugin's weight at its first occurrence; entries of score precede those of multiPoint.
   std::map<std::string, int32_t> ScoreWeights() {
     std::map<std::string, int32_t> weights;
-    const std::vector<PluginEntry>* lists[] = {&SetOf(v1alpha1::SCORE).enabled, &multi_point_};
+    const std::vector<PluginEntry>* lists[] = {&SetOf(v1beta1::EXTENSION_POINT_SCORE).enabled,
+                                               &multi_point_};
     for (const std::vector<PluginEntry>* entries : lists) {
       for (const PluginEntry& entry : *entries) {
         auto it = catalog_.plugins.find(entry.name);
@@ -171,19 +172,20 @@ class Resolver {
   }
 
   void PlaceNotServed(Profile* profile) {
-    std::vector<EnabledPlugin>& pre_filter = profile->points[v1alpha1::PRE_FILTER];
+    std::vector<EnabledPlugin>& pre_filter = profile->points[v1beta1::EXTENSION_POINT_PRE_FILTER];
     auto it = std::find_if(pre_filter.begin(), pre_filter.end(), [](const EnabledPlugin& plugin) {
       return plugin.name == kNotServedPlugin;
     });
     const bool enabled = it != pre_filter.end();
     if (enabled) pre_filter.erase(it);
-    if (!enabled && (Names(spec_.multi_point.disabled, kNotServedPlugin) ||
-                     Names(SetOf(v1alpha1::PRE_FILTER).disabled, kNotServedPlugin))) {
+    if (!enabled &&
+        (Names(spec_.multi_point.disabled, kNotServedPlugin) ||
+         Names(SetOf(v1beta1::EXTENSION_POINT_PRE_FILTER).disabled, kNotServedPlugin))) {
       return;
     }
     auto plugin = catalog_.plugins.find(kNotServedPlugin);
     if (plugin == catalog_.plugins.end() ||
-        plugin->second.points.count(v1alpha1::PRE_FILTER) == 0) {
+        plugin->second.points.count(v1beta1::EXTENSION_POINT_PRE_FILTER) == 0) {
       problems_.Add(spec_.where,
                     "no host serves NotServed, which rejects pods that need an unsupported plugin; "
                     "to run without it, add it to plugins.preFilter.disabled");
@@ -193,7 +195,7 @@ class Resolver {
   }
 
   void CheckCounts(const Profile& profile) {
-    const std::vector<EnabledPlugin>& sort = profile.at(v1alpha1::QUEUE_SORT);
+    const std::vector<EnabledPlugin>& sort = profile.at(v1beta1::EXTENSION_POINT_QUEUE_SORT);
     if (sort.size() != 1) {
       const std::string names = absl::StrJoin(
           sort, ", ",
@@ -204,7 +206,7 @@ class Resolver {
                        profile.name, "\", but got ", sort.size(),
                        names.empty() ? "" : absl::StrCat(": ", names)));
     }
-    if (profile.at(v1alpha1::BIND).empty()) {
+    if (profile.at(v1beta1::EXTENSION_POINT_BIND).empty()) {
       problems_.Add(
           spec_.where,
           absl::StrCat("at least one bind plugin is needed for profile with scheduler name \"",
@@ -266,9 +268,9 @@ const std::string* ArgsOf(const Profile& profile, const std::string& plugin) {
 
 void CheckOneQueueSort(const Config& config, const std::vector<Profile>& profiles,
                        Problems* problems) {
-  const std::vector<EnabledPlugin>& first = profiles[0].at(v1alpha1::QUEUE_SORT);
+  const std::vector<EnabledPlugin>& first = profiles[0].at(v1beta1::EXTENSION_POINT_QUEUE_SORT);
   for (size_t i = 1; i < profiles.size(); ++i) {
-    const std::vector<EnabledPlugin>& other = profiles[i].at(v1alpha1::QUEUE_SORT);
+    const std::vector<EnabledPlugin>& other = profiles[i].at(v1beta1::EXTENSION_POINT_QUEUE_SORT);
     if (first.size() != 1 || other.size() != 1) continue;  // already reported
     const Location& where = config.scheduler.profiles[i].where;
     if (first[0].name != other[0].name) {
@@ -304,8 +306,8 @@ void CheckPolicies(const ShimConfig& shim, const PluginCatalog& catalog, Problem
 
 }  // namespace
 
-void PluginCatalog::Add(const v1alpha1::GetHostInfoResponse& info) {
-  for (const v1alpha1::PluginInfo& plugin : info.plugins()) {
+void PluginCatalog::Add(const v1beta1::GetHostInfoResponse& info) {
+  for (const v1beta1::PluginInfo& plugin : info.plugins()) {
     CatalogPlugin& entry = plugins[plugin.name()];
     for (int point : plugin.extension_points()) {
       // Unknown points are ignored, as the contract requires.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/config.h"
 
 namespace outboard::config {
@@ -21,7 +21,7 @@ inline constexpr char kNotServedPlugin[] = "NotServed";
 
 // The capabilities of one plugin, as reported by its host.
 struct CatalogPlugin {
-  std::set<v1alpha1::ExtensionPoint> points;
+  std::set<v1beta1::ExtensionPoint> points;
   int32_t default_weight = 0;  // 0: 1. Not used for kube-scheduler's own plugins: the configuration
                                // API has their defaults.
 };
@@ -31,7 +31,7 @@ struct PluginCatalog {
   std::map<std::string, CatalogPlugin> plugins;
 
   // Adds a host's plugins. If two hosts serve a plugin, it has the points of both.
-  void Add(const v1alpha1::GetHostInfoResponse& info);
+  void Add(const v1beta1::GetHostInfoResponse& info);
 };
 
 struct EnabledPlugin {
@@ -44,13 +44,13 @@ struct EnabledPlugin {
 struct Profile {
   std::string name;
   // Contains every point of the contract; points without plugins are empty.
-  std::map<v1alpha1::ExtensionPoint, std::vector<EnabledPlugin>> points;
+  std::map<v1beta1::ExtensionPoint, std::vector<EnabledPlugin>> points;
   // Args of plugins that run in the profile.
   std::vector<PluginArgs> args;
   int32_t percentage_of_nodes_to_score =
       0;  // the profile's, otherwise the global value; 0: depends on cluster size
 
-  const std::vector<EnabledPlugin>& at(v1alpha1::ExtensionPoint point) const {
+  const std::vector<EnabledPlugin>& at(v1beta1::ExtensionPoint point) const {
     return points.at(point);
   }
 };

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::ExtensionPoint;
+using v1beta1::ExtensionPoint;
 
 absl::StatusOr<Profiles> Resolve(const std::string& body,
                                  const PluginCatalog& catalog = Catalog()) {
@@ -41,30 +41,34 @@ std::vector<std::string> At(const Profiles& profiles, ExtensionPoint point, size
 TEST(ResolveProfiles, Defaults) {
   absl::StatusOr<Profiles> p = Resolve("");
   ASSERT_TRUE(p.ok()) << p.status();
-  EXPECT_THAT(At(*p, v1alpha1::PRE_ENQUEUE), ElementsAre("SchedulingGates", "DynamicResources"));
-  EXPECT_THAT(At(*p, v1alpha1::QUEUE_SORT), ElementsAre("PrioritySort"));
-  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_ENQUEUE),
+              ElementsAre("SchedulingGates", "DynamicResources"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_QUEUE_SORT), ElementsAre("PrioritySort"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
                           "PodTopologySpread", "InterPodAffinity", "DynamicResources",
                           "NodeDeclaredFeatures"));
-  EXPECT_THAT(At(*p, v1alpha1::FILTER),
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_FILTER),
               ElementsAre("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity",
                           "NodePorts", "NodeResourcesFit", "VolumeRestrictions", "NodeVolumeLimits",
                           "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity",
                           "DynamicResources", "NodeDeclaredFeatures"));
-  EXPECT_THAT(At(*p, v1alpha1::PRE_SCORE),
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_SCORE),
               ElementsAre("TaintToleration", "NodeAffinity", "NodeResourcesFit",
                           "NodeResourcesBalancedAllocation"));
   EXPECT_THAT(
-      At(*p, v1alpha1::SCORE),
+      At(*p, v1beta1::EXTENSION_POINT_SCORE),
       ElementsAre("TaintToleration:3", "NodeAffinity:2", "NodeResourcesFit:1", "DynamicResources:2",
                   "NodeResourcesBalancedAllocation:1", "ImageLocality:1"));
-  EXPECT_THAT(At(*p, v1alpha1::RESERVE), ElementsAre("VolumeBinding", "DynamicResources"));
-  EXPECT_THAT(At(*p, v1alpha1::PRE_BIND), ElementsAre("VolumeBinding", "DynamicResources"));
-  EXPECT_THAT(At(*p, v1alpha1::BIND), ElementsAre("DefaultBinder"));
-  EXPECT_THAT(At(*p, v1alpha1::PERMIT), IsEmpty());
-  EXPECT_THAT(At(*p, v1alpha1::POST_FILTER), ElementsAre("DynamicResources", "DefaultPreemption"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_RESERVE),
+              ElementsAre("VolumeBinding", "DynamicResources"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_BIND),
+              ElementsAre("VolumeBinding", "DynamicResources"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_BIND), ElementsAre("DefaultBinder"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PERMIT), IsEmpty());
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_POST_FILTER),
+              ElementsAre("DynamicResources", "DefaultPreemption"));
   EXPECT_EQ(p->profiles[0].name, "default-scheduler");
   EXPECT_THAT(p->warnings, IsEmpty());
 }
@@ -153,10 +157,10 @@ TEST(ResolveProfiles, ExpandsMultiPointAsKubeSchedulerDoes) {
     absl::StatusOr<Profiles> p =
         Resolve(absl::StrCat("profiles: [{plugins: {", c.plugins, "}}]\n"));
     ASSERT_TRUE(p.ok()) << c.what << ": " << p.status();
-    EXPECT_EQ(At(*p, v1alpha1::FILTER), c.filter) << c.what;
-    EXPECT_EQ(At(*p, v1alpha1::SCORE), c.score) << c.what;
-    ASSERT_FALSE(At(*p, v1alpha1::PRE_FILTER).empty()) << c.what;
-    EXPECT_EQ(At(*p, v1alpha1::PRE_FILTER)[0], "NotServed") << c.what;
+    EXPECT_EQ(At(*p, v1beta1::EXTENSION_POINT_FILTER), c.filter) << c.what;
+    EXPECT_EQ(At(*p, v1beta1::EXTENSION_POINT_SCORE), c.score) << c.what;
+    ASSERT_FALSE(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER).empty()) << c.what;
+    EXPECT_EQ(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER)[0], "NotServed") << c.what;
   }
 }
 
@@ -164,19 +168,19 @@ TEST(ResolveProfiles, NotServedGoesOnlyByName) {
   absl::StatusOr<Profiles> p =
       Resolve("profiles: [{plugins: {preFilter: {disabled: [{name: '*'}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
-  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER), ElementsAre("NotServed"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER), ElementsAre("NotServed"));
   for (const char* set : {"preFilter", "multiPoint"}) {
     p = Resolve(
         absl::StrCat("profiles: [{plugins: {", set, ": {disabled: [{name: NotServed}]}}}]\n"));
     ASSERT_TRUE(p.ok()) << p.status();
-    EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+    EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER),
                 ElementsAre("NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
                             "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread",
                             "InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"));
   }
   p = Resolve("profiles: [{plugins: {multiPoint: {enabled: [{name: NotServed}]}}}]\n");
   ASSERT_TRUE(p.ok()) << p.status();
-  EXPECT_THAT(At(*p, v1alpha1::PRE_FILTER),
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PRE_FILTER),
               ElementsAre("NotServed", "NodeAffinity", "NodePorts", "NodeResourcesFit",
                           "VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone",
                           "PodTopologySpread", "InterPodAffinity", "DynamicResources",
@@ -207,8 +211,8 @@ profiles:
   ASSERT_THAT(p->profiles, SizeIs(2));
   EXPECT_EQ(p->profiles[0].percentage_of_nodes_to_score, 100);
   EXPECT_EQ(p->profiles[1].percentage_of_nodes_to_score, 40);
-  EXPECT_THAT(At(*p, v1alpha1::PERMIT, 0), ElementsAre("Gang"));
-  EXPECT_THAT(At(*p, v1alpha1::PERMIT, 1), IsEmpty());
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PERMIT, 0), ElementsAre("Gang"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PERMIT, 1), IsEmpty());
   ASSERT_THAT(p->profiles[0].args, SizeIs(1));
   EXPECT_EQ(p->profiles[0].args[0].args_json, R"({"timeoutSeconds":5})");
   EXPECT_THAT(p->warnings,
@@ -295,11 +299,12 @@ TEST(ResolveProfiles, WarnsAboutUnknownDisabledPlugins) {
 TEST(PluginCatalog, JoinsHosts) {
   PluginCatalog catalog = Catalog();
   EXPECT_THAT(catalog.plugins["Gang"].points,
-              ElementsAre(v1alpha1::PERMIT));  // 99 is from a later contract
-  v1alpha1::GetHostInfoResponse other;
-  AddPlugin(&other, "Gang", {v1alpha1::RESERVE});
+              ElementsAre(v1beta1::EXTENSION_POINT_PERMIT));  // 99 is from a later contract
+  v1beta1::GetHostInfoResponse other;
+  AddPlugin(&other, "Gang", {v1beta1::EXTENSION_POINT_RESERVE});
   catalog.Add(other);
-  EXPECT_THAT(catalog.plugins["Gang"].points, ElementsAre(v1alpha1::RESERVE, v1alpha1::PERMIT));
+  EXPECT_THAT(catalog.plugins["Gang"].points,
+              ElementsAre(v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT));
 }
 
 TEST(EffectiveConfigYaml, CanBeReadBackUnchanged) {

@@ -70,7 +70,7 @@ PluginSet ReadPluginSet(MapReader& plugins, absl::string_view key) {
 void ReadPlugins(MapReader& reader, ProfileSpec* profile) {
   profile->multi_point =
       MergePluginSet(PluginSet{DefaultMultiPoint(), {}}, ReadPluginSet(reader, "multiPoint"));
-  for (v1alpha1::ExtensionPoint point : AllPoints()) {
+  for (v1beta1::ExtensionPoint point : AllPoints()) {
     PluginSet set = ReadPluginSet(reader, PointName(point));
     if (!set.enabled.empty() || !set.disabled.empty()) profile->points[point] = std::move(set);
   }
@@ -158,7 +158,7 @@ void CheckProfileNames(const std::vector<ProfileSpec>& profiles, Problems* probl
 
 std::string QueueSortKey(const ProfileSpec& profile) {
   std::string key;
-  auto it = profile.points.find(v1alpha1::QUEUE_SORT);
+  auto it = profile.points.find(v1beta1::EXTENSION_POINT_QUEUE_SORT);
   if (it == profile.points.end()) return key;
   for (const PluginEntry& entry : it->second.enabled)
     absl::StrAppend(&key, "+", entry.name, "=", entry.weight);
@@ -171,7 +171,7 @@ std::string QueueSortKey(const ProfileSpec& profile) {
 void CheckCommonQueueSort(const std::vector<ProfileSpec>& profiles, Problems* problems) {
   for (size_t i = 0; i < profiles.size(); ++i) {
     const std::string path = absl::StrCat("profiles[", i, "].plugins.queueSort");
-    auto it = profiles[i].points.find(v1alpha1::QUEUE_SORT);
+    auto it = profiles[i].points.find(v1beta1::EXTENSION_POINT_QUEUE_SORT);
     const size_t count = it == profiles[i].points.end() ? 0 : it->second.enabled.size();
     if (count > 1) {
       problems->Add(

@@ -121,11 +121,11 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
   }
   std::string point;
   reader.String("point", &point);
-  if (std::optional<v1alpha1::ExtensionPoint> found = PointByName(point)) {
+  if (std::optional<v1beta1::ExtensionPoint> found = PointByName(point)) {
     rule->point = *found;
   } else {
     std::vector<std::string> known;
-    for (const v1alpha1::ExtensionPoint one : AllPoints()) known.emplace_back(PointName(one));
+    for (const v1beta1::ExtensionPoint one : AllPoints()) known.emplace_back(PointName(one));
     const std::string hint = DidYouMean(point, known);
     reader.problems().Add(reader.where("point"),
                           absl::StrCat("unknown extension point \"", point, "\"",
@@ -139,7 +139,7 @@ void ReadPolicy(MapReader& reader, FailurePolicyRule* rule) {
     rule->policy = FailurePolicy::kFailOpen;
   } else if (policy == "UseLast") {
     rule->policy = FailurePolicy::kUseLast;
-    if (rule->point != v1alpha1::SCORE) {
+    if (rule->point != v1beta1::EXTENSION_POINT_SCORE) {
       reader.problems().Add(reader.where("policy"), "UseLast is supported for score only");
     }
   } else {
@@ -250,14 +250,14 @@ void ReadReplacement(MapReader& reader, Replacement* out) {
 
 struct NamedVerb {
   absl::string_view name;
-  v1alpha1::CustomResource::Verb verb;
+  v1beta1::DeclaredResource::Verb verb;
 };
-constexpr NamedVerb kVerbs[] = {{"create", v1alpha1::CustomResource::CREATE},
-                                {"update", v1alpha1::CustomResource::UPDATE},
-                                {"updateStatus", v1alpha1::CustomResource::UPDATE_STATUS},
-                                {"delete", v1alpha1::CustomResource::DELETE},
-                                {"patch", v1alpha1::CustomResource::PATCH},
-                                {"patchStatus", v1alpha1::CustomResource::PATCH_STATUS}};
+constexpr NamedVerb kVerbs[] = {{"create", v1beta1::DeclaredResource::VERB_CREATE},
+                                {"update", v1beta1::DeclaredResource::VERB_UPDATE},
+                                {"updateStatus", v1beta1::DeclaredResource::VERB_UPDATE_STATUS},
+                                {"delete", v1beta1::DeclaredResource::VERB_DELETE},
+                                {"patch", v1beta1::DeclaredResource::VERB_PATCH},
+                                {"patchStatus", v1beta1::DeclaredResource::VERB_PATCH_STATUS}};
 
 // A version of Kubernetes' usual form: v1, v1alpha1, v2beta3.
 bool IsUsualVersion(absl::string_view version) {
@@ -358,7 +358,7 @@ void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
 
 }  // namespace
 
-absl::string_view VerbName(v1alpha1::CustomResource::Verb verb) {
+absl::string_view VerbName(v1beta1::DeclaredResource::Verb verb) {
   for (const NamedVerb& known : kVerbs) {
     if (known.verb == verb) return known.name;
   }

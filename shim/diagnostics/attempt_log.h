@@ -35,8 +35,8 @@ class AttemptLog final : public scheduler::Observer {
       : cluster_(cluster), max_bytes_(max_bytes) {}
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result,
-                   const v1alpha1::CycleResponse& response, absl::Duration elapsed) override;
+                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   absl::Duration elapsed) override;
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
@@ -69,9 +69,9 @@ class AttemptLog final : public scheduler::Observer {
     std::vector<int64_t> totals;
     std::string absent_nodes_reason;
     std::optional<uint32_t> tried_slot;
-    v1alpha1::PluginStatus tried_status;
-    v1alpha1::FilterResponse filter;
-    v1alpha1::ScoreResponse score;
+    v1beta1::PluginStatus tried_status;
+    v1beta1::FilterResponse filter;
+    v1beta1::ScoreResponse score;
     std::vector<framework::WeightedPlugin> score_plugins;
     std::vector<std::string> skipped_score_plugins;
     int64_t snapshot_version = 0;

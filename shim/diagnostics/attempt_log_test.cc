@@ -38,12 +38,12 @@ class AttemptLogTest : public ::testing::Test {
     profile.score_plugins = {{"Fit", 2}};
     framework::AlgorithmResult result;
     result.snapshot_version = 42;
-    v1alpha1::CycleResponse response;
-    v1alpha1::PluginStatus* reason = response.mutable_filter()->add_reasons();
+    v1beta1::CycleResponse response;
+    v1beta1::PluginStatus* reason = response.mutable_filter()->add_reasons();
     reason->set_plugin("NodeResourcesFit");
-    reason->set_code(v1alpha1::UNSCHEDULABLE);
+    reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
     reason->add_reasons("Insufficient cpu");
-    v1alpha1::PluginScores* scores = response.mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = response.mutable_score()->add_plugins();
     scores->set_plugin("Fit");
     for (const uint32_t slot : cluster_.node_order()) {
       const uint32_t position = static_cast<uint32_t>(result.examined_slots.size());

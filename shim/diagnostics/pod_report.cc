@@ -8,13 +8,13 @@
 namespace outboard::diagnostics {
 namespace {
 
-std::string CodeName(v1alpha1::Code code) {
+std::string CodeName(v1beta1::Code code) {
   switch (code) {
-    case v1alpha1::UNSCHEDULABLE:
+    case v1beta1::CODE_UNSCHEDULABLE:
       return "Unschedulable";
-    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+    case v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE:
       return "UnschedulableAndUnresolvable";
-    case v1alpha1::PENDING:
+    case v1beta1::CODE_PENDING:
       return "Pending";
     default:
       return "Error";
@@ -72,7 +72,7 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
     if (feasible.contains(i)) continue;
     const auto reason = rejected.NextReason(view.filter, i);
     if (!reason.has_value()) continue;
-    const v1alpha1::PluginStatus& status = view.filter.reasons(static_cast<int>(*reason));
+    const v1beta1::PluginStatus& status = view.filter.reasons(static_cast<int>(*reason));
     report->filter[node_name(view.examined_slots[i])] = {
         CodeName(status.code()),
         status.plugin(),
@@ -83,11 +83,11 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
     for (const uint32_t slot : all_slots) {
       if (examined.contains(slot)) continue;
       report->filter[node_name(slot)] = {
-          CodeName(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE), "", {view.absent_nodes_reason}};
+          CodeName(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE), "", {view.absent_nodes_reason}};
     }
   }
   if (view.tried_slot.has_value()) {
-    const v1alpha1::PluginStatus& status = view.tried_status;
+    const v1beta1::PluginStatus& status = view.tried_status;
     report->filter[node_name(*view.tried_slot)] = {
         CodeName(status.code()),
         status.plugin(),
@@ -97,14 +97,14 @@ void FillNodes(const AlgorithmView& view, const std::vector<uint32_t>& all_slots
     NodeScores& scores = report->scores[node_name(view.examined_slots[view.feasible_positions[i]])];
     scores.total = view.totals[i];
     for (const std::string& plugin : view.skipped_score_plugins) scores.plugins[plugin] = 0;
-    for (const v1alpha1::PluginScores& plugin : view.score.plugins()) {
+    for (const v1beta1::PluginScores& plugin : view.score.plugins()) {
       for (const framework::WeightedPlugin& weighted : view.score_plugins) {
         if (weighted.name != plugin.plugin()) continue;
         scores.plugins[plugin.plugin()] =
             weighted.weight * static_cast<uint8_t>(plugin.scores()[i]);
       }
       if (plugin.terms().empty()) continue;
-      for (const v1alpha1::ScoreTerm& term : plugin.terms(static_cast<int>(i)).terms())
+      for (const v1beta1::ScoreTerm& term : plugin.terms(static_cast<int>(i)).terms())
         scores.terms[plugin.plugin()].emplace_back(term.name(), term.value());
     }
   }

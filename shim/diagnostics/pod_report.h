@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 #include "shim/framework/answer_check.h"
 #include "shim/scheduler/cluster_actions.h"
 
@@ -63,9 +63,9 @@ struct AlgorithmView {
   const std::vector<int64_t>& totals;
   const std::string& absent_nodes_reason;
   const std::optional<uint32_t>& tried_slot;
-  const v1alpha1::PluginStatus& tried_status;
-  const v1alpha1::FilterResponse& filter;
-  const v1alpha1::ScoreResponse& score;
+  const v1beta1::PluginStatus& tried_status;
+  const v1beta1::FilterResponse& filter;
+  const v1beta1::ScoreResponse& score;
   const std::vector<framework::WeightedPlugin>& score_plugins;
   const std::vector<std::string>& skipped_score_plugins;
 };

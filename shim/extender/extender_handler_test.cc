@@ -47,13 +47,13 @@ class ExtenderHandlerTest : public ::testing::Test {
     scheduler_.SetPlan(plan);
     scheduler_.SetHost("main", &host_, scheduler_.cluster()->AddHost({}), now_);
     // Node i scores 100 - 26 i; the last of three is rejected.
-    host_.cycle = [](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
+    host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
       response->mutable_pre_filter();
-      v1alpha1::FilterResponse* filter = response->mutable_filter();
+      v1beta1::FilterResponse* filter = response->mutable_filter();
       const auto& slots = request.filter().nodes().slots();
       filter->set_processed(static_cast<uint32_t>(slots.size()));
       filter->add_reasons()->set_plugin("Model");
-      filter->mutable_reasons(0)->set_code(v1alpha1::UNSCHEDULABLE);
+      filter->mutable_reasons(0)->set_code(v1beta1::CODE_UNSCHEDULABLE);
       filter->mutable_reasons(0)->add_reasons("mismatch");
       std::string scores;
       char feasible = 0;
@@ -192,8 +192,7 @@ TEST_F(ExtenderHandlerTest, AnUnavailableHostIsReported) {
 
 TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {
   const auto evaluate = host_.cycle;
-  host_.cycle = [evaluate](const v1alpha1::CycleRequest& request,
-                           v1alpha1::CycleResponse* response) {
+  host_.cycle = [evaluate](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
     (void)evaluate(request, response);
     response->mutable_score()->mutable_error()->set_plugin("Score");
     response->mutable_score()->mutable_error()->add_reasons("no idea");
@@ -225,17 +224,15 @@ TEST_F(ExtenderHandlerTest, ACycleScoresWithWhatItFilteredWith) {
 TEST_F(ExtenderHandlerTest, PreemptAsksAboutVictimsThatAreThere) {
   AddPod("v1", "a");
   AddPod("v2", "b");
-  std::vector<v1alpha1::Hypothesis> asked;
-  host_.pre_filter = [](const v1alpha1::PreFilterRequest&) {
-    return v1alpha1::PreFilterResponse();
-  };
-  host_.filter = [&](const v1alpha1::FilterRequest& request) {
-    asked.assign(request.hypotheses().begin(), request.hypotheses().end());
-    v1alpha1::FilterResponse response;
+  std::vector<v1beta1::SimulatedNode> asked;
+  host_.pre_filter = [](const v1beta1::PreFilterRequest&) { return v1beta1::PreFilterResponse(); };
+  host_.filter = [&](const v1beta1::FilterRequest& request) {
+    asked.assign(request.simulated_nodes().begin(), request.simulated_nodes().end());
+    v1beta1::FilterResponse response;
     response.set_processed(2);
     response.set_feasible(std::string(1, '\x01'));
     response.add_reasons()->set_plugin("Model");
-    response.mutable_reasons(0)->set_code(v1alpha1::UNSCHEDULABLE);
+    response.mutable_reasons(0)->set_code(v1beta1::CODE_UNSCHEDULABLE);
     response.add_rejected(0);
     return response;
   };

@@ -229,7 +229,7 @@ std::string EncodeFilter(const NodesQuestion& question, const NodesAnswer& answe
   }
   out.append(question.by_name ? "]" : R"(]},"NodeNames":null)");
   std::vector<std::string> messages;
-  for (const v1alpha1::PluginStatus& reason : answer.reasons) {
+  for (const v1beta1::PluginStatus& reason : answer.reasons) {
     AppendJsonString(absl::StrJoin(reason.reasons(), ", "), &messages.emplace_back());
   }
   for (const bool resolvable : {true, false}) {
@@ -240,7 +240,7 @@ std::string EncodeFilter(const NodesQuestion& question, const NodesAnswer& answe
       if (verdict == NodesAnswer::kFeasible) continue;
       const bool is_unresolvable =
           verdict >= 0 && answer.reasons[static_cast<size_t>(verdict)].code() ==
-                              v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
+                              v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
       if (is_unresolvable == resolvable) continue;
       if (!std::exchange(first, false)) out.push_back(',');
       AppendJsonString(question.names[i], &out);

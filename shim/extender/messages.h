@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/call.pb.h"
+#include "outboard/v1beta1/call.pb.h"
 
 namespace outboard::extender {
 
@@ -37,7 +37,7 @@ struct NodesAnswer {
   static constexpr int64_t kMaxScore = 10;  // upstream's MaxExtenderPriority
 
   std::vector<int> verdicts;  // or an index into `reasons`
-  std::vector<v1alpha1::PluginStatus> reasons;
+  std::vector<v1beta1::PluginStatus> reasons;
   std::vector<int64_t> scores;  // 0..kMaxScore; 0 for infeasible nodes
   absl::Status scoring;         // an error if a plugin failed to score; then scores is empty
 };

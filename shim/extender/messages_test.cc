@@ -28,8 +28,8 @@ constexpr char kPod[] = R"("Pod":{"metadata":{"name":"p","namespace":"ns","uid":
 
 std::string Body(const std::string& rest) { return absl::StrCat("{", kPod, ",", rest, "}"); }
 
-v1alpha1::PluginStatus Reason(v1alpha1::Code code, const std::vector<std::string>& texts) {
-  v1alpha1::PluginStatus reason;
+v1beta1::PluginStatus Reason(v1beta1::Code code, const std::vector<std::string>& texts) {
+  v1beta1::PluginStatus reason;
   reason.set_code(code);
   reason.mutable_reasons()->Assign(texts.begin(), texts.end());
   return reason;
@@ -110,8 +110,9 @@ TEST(EncodeFilter, NamesAndReasons) {
   question.by_name = true;
   question.names = {"a", "b", "c", "d"};
   NodesAnswer answer;
-  answer.reasons = {Reason(v1alpha1::UNSCHEDULABLE, {"Insufficient cpu", "Insufficient memory"}),
-                    Reason(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE, {"model \"x\""})};
+  answer.reasons = {
+      Reason(v1beta1::CODE_UNSCHEDULABLE, {"Insufficient cpu", "Insufficient memory"}),
+      Reason(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, {"model \"x\""})};
   answer.verdicts = {NodesAnswer::kFeasible, 0, 1, NodesAnswer::kUnknown};
   EXPECT_EQ(
       EncodeFilter(question, answer),

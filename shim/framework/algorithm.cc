@@ -16,17 +16,17 @@ namespace outboard::framework {
 namespace {
 
 using Outcome = AlgorithmResult::Outcome;
-using v1alpha1::CallError;
-using v1alpha1::CallHeader;
-using v1alpha1::PluginStatus;
+using v1beta1::CallError;
+using v1beta1::CallHeader;
+using v1beta1::PluginStatus;
 
-bool Can(const HostClient& client, v1alpha1::Capability wanted) {
+bool Can(const HostClient& client, v1beta1::Capability wanted) {
   return absl::c_linear_search(client.info().capabilities(), wanted);
 }
 
 // A search of all nodes that PreFilter left.
-v1alpha1::FilterRequest Search(const AlgorithmRequest& request) {
-  v1alpha1::FilterRequest filter;
+v1beta1::FilterRequest Search(const AlgorithmRequest& request) {
+  v1beta1::FilterRequest filter;
   filter.set_start_offset(request.start_offset);
   filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
   filter.set_first_feasible_only(request.profile->score_plugins.empty());
@@ -104,14 +104,14 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
 
 bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
   return request.place_group && IsFused(request.hosts) &&
-         Can(*request.hosts[0].client, v1alpha1::GROUP_PLAN);
+         Can(*request.hosts[0].client, v1beta1::CAPABILITY_GROUP_PLAN);
 }
 
 absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
   FillCycle(request, 0, Search(request));
   HostClient& client = *request.hosts[0].client;
   request_.set_place_group(CanPlaceGroup(request));
-  if (Can(client, v1alpha1::BATCH)) {
+  if (Can(client, v1beta1::CAPABILITY_BATCH)) {
     request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
                                              request.next_pod_uids.end());
   }
@@ -120,11 +120,11 @@ absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time de
 }
 
 void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
-                          v1alpha1::FilterRequest filter) {
+                          v1beta1::FilterRequest filter) {
   request_.Clear();
   CallHeader* const header = request_.mutable_header();
   header->set_attempt_id(request.attempt_id);
-  header->set_snapshot_version(request.hosts[host].version);
+  header->set_exact_version(request.hosts[host].version);
   header->set_profile(request.profile->name);
   request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
   request_.set_explain(request.explain);
@@ -143,7 +143,7 @@ absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request,
 
 absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
                                                  ExtensionPointRunner* runner) {
-  v1alpha1::FilterRequest only;
+  v1beta1::FilterRequest only;
   only.mutable_nodes()->add_slots(slot);
   only.set_first_feasible_only(true);
   if (IsFused(request.hosts)) {
@@ -161,7 +161,7 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
     if (!filtered.ok()) return filtered.status();
     *response_.mutable_filter() = *std::move(filtered);
   }
-  const v1alpha1::FilterResponse filtered = std::move(*response_.mutable_filter());
+  const v1beta1::FilterResponse filtered = std::move(*response_.mutable_filter());
   response_.clear_filter();  // It is not about the nodes of the pod's search.
   std::vector<uint32_t> feasible;
   absl::Status checked = CheckFilter(filtered, 1, 1, &feasible);
@@ -187,7 +187,7 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
   if (response_.pre_filter().has_rejection()) return absl::OkStatus();
   if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
   FindCandidates();
-  v1alpha1::FilterRequest filter = Search(request);
+  v1beta1::FilterRequest filter = Search(request);
   if (response_.pre_filter().has_node_names()) {
     filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
   }
@@ -206,7 +206,7 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
       request.profile->score_plugins.empty()) {
     return absl::OkStatus();
   }
-  v1alpha1::NodeSet nodes;
+  v1beta1::NodeSet nodes;
   for (const uint32_t position : feasible) {
     nodes.add_slots(candidates_[(request.start_offset + position) % candidates_.size()]);
   }
@@ -222,14 +222,14 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
   return absl::OkStatus();
 }
 
-v1alpha1::JudgedNodes Algorithm::JudgedNodes() const {
-  v1alpha1::JudgedNodes judged;
+v1beta1::JudgedNodes Algorithm::JudgedNodes() const {
+  v1beta1::JudgedNodes judged;
   if (response_.pre_filter().has_rejection()) {
     judged.set_others(response_.pre_filter().rejection().code());
     return judged;
   }
-  judged.set_others(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
-  const v1alpha1::FilterResponse& filter = response_.filter();
+  judged.set_others(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  const v1beta1::FilterResponse& filter = response_.filter();
   RejectedNodes rejected;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     const uint32_t reason = *rejected.NextReason(filter, i);  // None is feasible.
@@ -271,7 +271,7 @@ uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes)
 }
 
 void Algorithm::Evaluate(const AlgorithmRequest& request) {
-  const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
+  const v1beta1::PreFilterResponse& pre_filter = response_.pre_filter();
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
   if (response_.has_group() && pre_filter.has_rejection()) {
@@ -287,7 +287,7 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
     result_.diagnosis.unschedulable_plugins.insert(plugin);
   }
   if (pre_filter.has_rejection()) {
-    if (pre_filter.rejection().code() == v1alpha1::ERROR) {
+    if (pre_filter.rejection().code() == v1beta1::CODE_ERROR) {
       return Fail(Outcome::kError, PluginError(pre_filter.rejection()));
     }
     if (response_.has_group()) {
@@ -318,7 +318,7 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   EvaluateFilter(request, NumToFind(*request.profile, candidates_.size()));
 }
 
-void AddExplanation(const v1alpha1::PlannedPlacement& placement,
+void AddExplanation(const v1beta1::PlannedPlacement& placement,
                     const std::vector<WeightedPlugin>& score_plugins, AlgorithmResult* result) {
   if (!placement.has_scored()) return;
   const auto& slots = placement.scored().slots();
@@ -334,12 +334,12 @@ void AddExplanation(const v1alpha1::PlannedPlacement& placement,
 void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
   absl::Status checked =
       CheckPlacements(response_, request.pod->uid(), request.next_pod_uids, request_.place_group());
-  for (const v1alpha1::PlannedPlacement& placement : response_.placements()) {
+  for (const v1beta1::PlannedPlacement& placement : response_.placements()) {
     if (cluster_->NodeAt(placement.slot()) == nullptr)
       checked.Update(absl::InternalError(absl::StrCat("no node in slot ", placement.slot())));
   }
   std::vector<int64_t> totals;
-  for (const v1alpha1::PlannedPlacement& placement : response_.placements()) {
+  for (const v1beta1::PlannedPlacement& placement : response_.placements()) {
     if (!request.explain || !placement.has_scored()) continue;
     for (const uint32_t slot : placement.scored().slots()) {
       if (cluster_->NodeAt(slot) == nullptr)
@@ -362,7 +362,7 @@ void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
 }
 
 void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find) {
-  const v1alpha1::FilterResponse& filter = response_.filter();
+  const v1beta1::FilterResponse& filter = response_.filter();
   const uint32_t num_nodes = static_cast<uint32_t>(candidates_.size());
   std::vector<uint32_t>& feasible = result_.feasible_positions;
   absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);

@@ -60,7 +60,7 @@ struct AlgorithmResult {
   // By how much the start offset moves for the next attempt.
   uint32_t processed_nodes = 0;
   // With kPlaced: other pods and their nodes: the next pods in order, or the pod's group.
-  std::vector<v1alpha1::PlannedPlacement> others;
+  std::vector<v1beta1::PlannedPlacement> others;
   bool is_group = false;
   // With kUnschedulable: other pods of the group that would get the same answer.
   std::vector<std::string> rejected_with;
@@ -72,15 +72,15 @@ struct AlgorithmResult {
   std::vector<uint32_t> examined_slots;      // slot of node i of the FilterResponse
   std::vector<uint32_t> feasible_positions;  // indices into examined_slots
   std::vector<int64_t> totals;               // one a feasible node; empty if nothing was scored
-  v1alpha1::ScoreResponse explained;         // with placed_together: the scores behind `totals`
+  v1beta1::ScoreResponse explained;          // with placed_together: the scores behind `totals`
   // The nominated node, if it was tried alone, rejected, and not examined again.
   std::optional<uint32_t> tried_slot;
-  v1alpha1::PluginStatus tried_status;
+  v1beta1::PluginStatus tried_status;
 };
 
 // Adds the scores by which a host selected the node of a pod that was placed with others; checked
 // before.
-void AddExplanation(const v1alpha1::PlannedPlacement& placement,
+void AddExplanation(const v1beta1::PlannedPlacement& placement,
                     const std::vector<WeightedPlugin>& score_plugins, AlgorithmResult* result);
 
 // Runs attempts on one thread; keeps its buffers between them.
@@ -95,29 +95,29 @@ class Algorithm {
   // The result is valid until the next Run.
   const AlgorithmResult& Run(const AlgorithmRequest& request);
   // The answer of the host in the last Run, or the merged answer of several hosts.
-  const v1alpha1::CycleResponse& response() const { return response_; }
+  const v1beta1::CycleResponse& response() const { return response_; }
   // Of the last Run.
   const AlgorithmResult& result() const { return result_; }
   // One host's question and answer in the last Run, in one message about all nodes; nullopt without
   // a usable answer of this kind.
   struct FusedAnswer {
     size_t host = 0;
-    const v1alpha1::CycleRequest* request = nullptr;
-    const v1alpha1::CycleResponse* response = nullptr;
+    const v1beta1::CycleRequest* request = nullptr;
+    const v1beta1::CycleResponse* response = nullptr;
   };
   const std::optional<FusedAnswer>& fused_answer() const { return fused_answer_; }
   uint32_t num_candidates() const { return static_cast<uint32_t>(candidates_.size()); }
   // How many feasible nodes of a list are enough.
   static uint32_t NumToFind(const AlgorithmProfile& profile, size_t num_nodes);
   // The verdicts of the last Run, which found no node, for each node.
-  v1alpha1::JudgedNodes JudgedNodes() const;
+  v1beta1::JudgedNodes JudgedNodes() const;
 
  private:
   static bool CanPlaceGroup(const AlgorithmRequest& request);
   // One message to the only host. The answer is in `response_`.
   absl::Status AskAtOnce(const AlgorithmRequest& request, absl::Time deadline);
   // Fills `request_`.
-  void FillCycle(const AlgorithmRequest& request, size_t host, v1alpha1::FilterRequest filter);
+  void FillCycle(const AlgorithmRequest& request, size_t host, v1beta1::FilterRequest filter);
   absl::Status RunPointByPoint(const AlgorithmRequest& request, ExtensionPointRunner* runner);
   // Tries the pod's nominated node alone; true if the pod takes it.
   absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
@@ -132,11 +132,11 @@ class Algorithm {
 
   const cache::ClusterState* const cluster_;
   AlgorithmResult result_;
-  v1alpha1::CycleRequest request_;
+  v1beta1::CycleRequest request_;
   std::optional<FusedAnswer> fused_answer_;
   LastScores last_scores_;
-  v1alpha1::CycleResponse response_;
-  v1alpha1::CycleResponse main_response_;
+  v1beta1::CycleResponse response_;
+  v1beta1::CycleResponse main_response_;
   std::vector<uint32_t> candidates_;
 };
 

@@ -14,7 +14,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/host_client.h"
 
@@ -72,14 +72,14 @@ using AttemptHosts = absl::InlinedVector<HostAtVersion, 2>;
 // Whether one message from PreFilter to Score can carry the attempt: a single host, with that
 // capability.
 inline bool IsFused(const AttemptHosts& hosts) {
-  return hosts.size() == 1 &&
-         absl::c_linear_search(hosts[0].client->info().capabilities(), v1alpha1::FUSED_CYCLE);
+  return hosts.size() == 1 && absl::c_linear_search(hosts[0].client->info().capabilities(),
+                                                    v1beta1::CAPABILITY_FUSED_CYCLE);
 }
 
 // A missing answer that a failure policy allows to ignore.
 struct IgnoredFailure {
   size_t host = 0;
-  v1alpha1::ExtensionPoint point = v1alpha1::EXTENSION_POINT_UNSPECIFIED;
+  v1beta1::ExtensionPoint point = v1beta1::EXTENSION_POINT_UNSPECIFIED;
   bool used_last = false;
   absl::Status status;
 };
@@ -90,17 +90,17 @@ struct IgnoredFailure {
 class LastScores {
  public:
   static constexpr absl::Duration kMaxAge = absl::Seconds(5);
-  void Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
-            const v1alpha1::ScoreResponse& scores, absl::Time now);
+  void Keep(const std::string& key, const v1beta1::NodeSet& nodes,
+            const v1beta1::ScoreResponse& scores, absl::Time now);
   // nullopt unless there are scores for all of these nodes.
-  std::optional<v1alpha1::ScoreResponse> Find(const std::string& key,
-                                              const v1alpha1::NodeSet& nodes, absl::Time now) const;
+  std::optional<v1beta1::ScoreResponse> Find(const std::string& key, const v1beta1::NodeSet& nodes,
+                                             absl::Time now) const;
 
  private:
   struct Entry {
     absl::Time time;
     absl::flat_hash_map<uint32_t, size_t> position;  // by slot
-    v1alpha1::ScoreResponse scores;
+    v1beta1::ScoreResponse scores;
   };
   static constexpr size_t kMaxEntries = 64;
   std::map<std::string, Entry> entries_;

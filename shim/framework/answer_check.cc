@@ -7,12 +7,13 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 #include "shim/framework/profile_plan.h"
 
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::PluginStatus;
+using v1beta1::PluginStatus;
 
 constexpr int kMaxReasons = 16;
 constexpr size_t kMaxReasonBytes = kMaxMessageBytes;
@@ -40,9 +41,9 @@ absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
   return absl::OkStatus();
 }
 
-bool IsRejection(v1alpha1::Code code) {
-  return code == v1alpha1::UNSCHEDULABLE || code == v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE ||
-         code == v1alpha1::PENDING;
+bool IsRejection(v1beta1::Code code) {
+  return code == v1beta1::CODE_UNSCHEDULABLE ||
+         code == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE || code == v1beta1::CODE_PENDING;
 }
 
 absl::Status CheckName(const std::string& plugin, const std::vector<std::string>& plugins,
@@ -61,9 +62,8 @@ std::vector<std::string> NamesOf(const HostExtensionPoint& share) {
 // Rejection of a placement: by a plugin of this host; neither success nor a wait.
 absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view where) {
   if (absl::Status status = CheckStatus(rejection, where); !status.ok()) return status;
-  if (!IsRejection(rejection.code()) && rejection.code() != v1alpha1::ERROR) {
-    return WrongAnswer(
-        absl::StrCat(where, " rejects with code ", v1alpha1::Code_Name(rejection.code())));
+  if (!IsRejection(rejection.code()) && rejection.code() != v1beta1::CODE_ERROR) {
+    return WrongAnswer(absl::StrCat(where, " rejects with code ", ShortName(rejection.code())));
   }
   return absl::OkStatus();
 }
@@ -100,7 +100,7 @@ std::string CutText(absl::string_view text, size_t max_bytes) {
 
 absl::Status WrongAnswer(absl::string_view what) { return absl::InternalError(CutText(what)); }
 
-absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
+absl::Status CheckNames(const v1beta1::PreFilterResponse& response,
                         const std::vector<std::string>& plugins) {
   for (const auto* names : {&response.restricted_by(), &response.rejected_by()}) {
     for (const std::string& name : *names) {
@@ -111,7 +111,7 @@ absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
   return CheckName(response.rejection().plugin(), plugins, "PreFilter");
 }
 
-absl::Status CheckNames(const v1alpha1::FilterResponse& response,
+absl::Status CheckNames(const v1beta1::FilterResponse& response,
                         const std::vector<std::string>& plugins) {
   for (const PluginStatus& status : response.reasons()) {
     if (absl::Status checked = CheckName(status.plugin(), plugins, "Filter"); !checked.ok())
@@ -122,33 +122,31 @@ absl::Status CheckNames(const v1alpha1::FilterResponse& response,
 }
 
 absl::Status CheckGate(const PluginStatus& verdict, const HostExtensionPoint& share) {
-  if (verdict.code() == v1alpha1::SUCCESS) return absl::OkStatus();
+  if (verdict.code() == v1beta1::CODE_SUCCESS) return absl::OkStatus();
   if (absl::Status status = CheckRejection(verdict, "PreEnqueue"); !status.ok()) return status;
   return CheckName(verdict.plugin(), NamesOf(share), "PreEnqueue");
 }
 
-absl::Status CheckReserve(const v1alpha1::ReserveResponse& response,
-                          const HostExtensionPoint& share, const v1alpha1::Pod& pod,
-                          const std::string& node_name) {
+absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostExtensionPoint& share,
+                          const v1beta1::Pod& pod, const std::string& node_name) {
   const std::vector<std::string> names = NamesOf(share);
   if (response.has_rejection()) {
     if (absl::Status status = CheckRejection(response.rejection(), "Reserve"); !status.ok())
       return status;
     return CheckName(response.rejection().plugin(), names, "Reserve");
   }
-  for (const v1alpha1::Effect& effect : response.effects()) {
+  for (const v1beta1::Effect& effect : response.effects()) {
     if (absl::Status status = CheckName(effect.plugin(), names, "Reserve"); !status.ok())
       return status;
   }
   return CheckEffects(response.effects(), pod, node_name);
 }
 
-absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
-                         const HostExtensionPoint& share) {
+absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExtensionPoint& share) {
   const std::vector<std::string> names = NamesOf(share);
   if (response.decisions_size() > kMaxDecisions)
     return WrongAnswer(absl::StrCat("Permit makes ", response.decisions_size(), " decisions"));
-  for (const v1alpha1::WaitDecision& decision : response.decisions()) {
+  for (const v1beta1::WaitDecision& decision : response.decisions()) {
     if (absl::Status status = CheckDecision(decision); !status.ok()) return status;
   }
   if (response.has_rejection()) {
@@ -157,7 +155,7 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
     return CheckName(response.rejection().plugin(), names, "Permit");
   }
   absl::flat_hash_set<absl::string_view> waiting;
-  for (const v1alpha1::PermitWait& wait : response.waits()) {
+  for (const v1beta1::PermitWait& wait : response.waits()) {
     if (absl::Status status = CheckName(wait.plugin(), names, "Permit"); !status.ok())
       return status;
     if (!waiting.insert(wait.plugin()).second)
@@ -170,7 +168,7 @@ absl::Status CheckPermit(const v1alpha1::PermitResponse& response,
   return absl::OkStatus();
 }
 
-absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
+absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins) {
   if (!response.has_rejection()) return absl::OkStatus();
   absl::Status bad = CheckRejection(response.rejection(), "PreBind");
@@ -178,7 +176,7 @@ absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
   return bad;
 }
 
-absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
+absl::Status CheckDecision(const v1beta1::WaitDecision& decision) {
   if (decision.attempt_id() == 0 || decision.pod_uid().empty() || decision.plugin().empty())
     return WrongAnswer("A decision on a waiting pod names no attempt, no pod or no plugin");
   if (decision.message().size() > kMaxMessageBytes) {
@@ -188,21 +186,21 @@ absl::Status CheckDecision(const v1alpha1::WaitDecision& decision) {
   return absl::OkStatus();
 }
 
-absl::Status CheckPreScore(const v1alpha1::PreScoreResponse& response) {
+absl::Status CheckPreScore(const v1beta1::PreScoreResponse& response) {
   return response.has_error() ? CheckStatus(response.error(), "PreScore's error")
                               : absl::OkStatus();
 }
 
-absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response) {
+absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response) {
   if (response.has_rejection()) {
     // If the node sets of several plugins have no common node, no single plugin rejects.
     if (!response.rejection().plugin().empty() || response.rejected_by().empty()) {
       if (absl::Status status = CheckStatus(response.rejection(), "PreFilter"); !status.ok())
         return status;
     }
-    const v1alpha1::Code code = response.rejection().code();
-    if (!IsRejection(code) && code != v1alpha1::ERROR) {
-      return WrongAnswer(absl::StrCat("PreFilter rejects with code ", v1alpha1::Code_Name(code)));
+    const v1beta1::Code code = response.rejection().code();
+    if (!IsRejection(code) && code != v1beta1::CODE_ERROR) {
+      return WrongAnswer(absl::StrCat("PreFilter rejects with code ", ShortName(code)));
     }
   }
   if (response.has_node_names() && response.restricted_by().empty() && !response.has_rejection()) {
@@ -221,7 +219,7 @@ uint32_t CountSetBits(absl::string_view bitmap) {
 namespace {
 
 // Checks that each rejected node has one reason.
-absl::Status CheckRejections(const v1alpha1::FilterResponse& response, size_t num_feasible) {
+absl::Status CheckRejections(const v1beta1::FilterResponse& response, size_t num_feasible) {
   const int num_bitmaps = response.rejected_for_size();
   const int num_reasons = response.reasons_size();
   if (num_bitmaps > num_reasons) {
@@ -259,7 +257,7 @@ absl::Status CheckRejections(const v1alpha1::FilterResponse& response, size_t nu
 
 }  // namespace
 
-absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
+absl::Status CheckFilter(const v1beta1::FilterResponse& response, uint32_t num_nodes,
                          uint32_t num_to_find, std::vector<uint32_t>* feasible) {
   feasible->clear();
   if (response.processed() > num_nodes) {
@@ -282,8 +280,7 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
   for (const PluginStatus& status : response.reasons()) {
     if (absl::Status checked = CheckStatus(status, "Filter"); !checked.ok()) return checked;
     if (!IsRejection(status.code())) {
-      return WrongAnswer(
-          absl::StrCat("Filter rejects with code ", v1alpha1::Code_Name(status.code())));
+      return WrongAnswer(absl::StrCat("Filter rejects with code ", ShortName(status.code())));
     }
   }
   if (response.has_error()) return CheckStatus(response.error(), "Filter's error");
@@ -295,7 +292,7 @@ absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_
   return absl::OkStatus();
 }
 
-absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
+absl::Status CheckPostFilter(const v1beta1::PostFilterResponse& response,
                              const std::vector<std::string>& plugins) {
   if (response.has_rejection()) {
     const PluginStatus& rejection = response.rejection();
@@ -303,11 +300,11 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
         !checked.ok()) {
       return checked;
     }
-    if (rejection.code() != v1alpha1::UNSCHEDULABLE &&
-        rejection.code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE &&
-        rejection.code() != v1alpha1::ERROR) {
+    if (rejection.code() != v1beta1::CODE_UNSCHEDULABLE &&
+        rejection.code() != v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE &&
+        rejection.code() != v1beta1::CODE_ERROR) {
       return WrongAnswer(
-          absl::StrCat("PostFilter rejects with code ", v1alpha1::Code_Name(rejection.code())));
+          absl::StrCat("PostFilter rejects with code ", ShortName(rejection.code())));
     }
     if (!response.candidates().empty())
       return WrongAnswer("PostFilter rejects and names candidates");
@@ -319,7 +316,7 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
     return WrongAnswer(
         absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
   }
-  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
     if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
       return WrongAnswer(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
                                       "\", which the profile does not have there"));
@@ -333,7 +330,7 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
       return WrongAnswer("PostFilter names a victim twice");
     }
     absl::flat_hash_set<absl::string_view> nominated;
-    for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+    for (const v1beta1::Nomination& nomination : candidate.nominations()) {
       if (!nominated.insert(nomination.pod_uid()).second)
         return WrongAnswer("PostFilter names two nodes for a pod");
     }
@@ -347,7 +344,7 @@ absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
   return absl::OkStatus();
 }
 
-absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
+absl::Status CheckPlacements(const v1beta1::CycleResponse& response, const std::string& pod_uid,
                              absl::Span<const std::string> next, bool place_group) {
   if (response.pre_filter().has_rejection() || response.has_filter() || response.has_pre_score() ||
       response.has_score()) {
@@ -359,7 +356,7 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
     return WrongAnswer(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
   absl::flat_hash_set<absl::string_view> distinct;
   for (int i = 0; i < response.placements_size(); ++i) {
-    const v1alpha1::PlannedPlacement& placement = response.placements(i);
+    const v1beta1::PlannedPlacement& placement = response.placements(i);
     const std::string& uid = placement.pod_uid();
     if (!distinct.insert(uid).second)
       return WrongAnswer(absl::StrCat("Cycle places pod ", uid, " twice"));
@@ -375,7 +372,7 @@ absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std:
   return absl::OkStatus();
 }
 
-absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid) {
+absl::Status CheckRejectedGroup(const v1beta1::PlannedGroup& group, const std::string& pod_uid) {
   if (group.pod_uids_size() > kMaxPlacements)
     return WrongAnswer(absl::StrCat("Cycle rejects ", group.pod_uids_size(), " pods"));
   absl::flat_hash_set<absl::string_view> distinct;
@@ -387,7 +384,7 @@ absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::
   return absl::OkStatus();
 }
 
-absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter) {
+absl::Status CheckQuestions(const v1beta1::PostFilterResponse& response, bool others_filter) {
   if (!others_filter) return WrongAnswer("PostFilter asks questions, but no other host can answer");
   if (response.questions_size() > kMaxQuestions) {
     return WrongAnswer(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
@@ -395,7 +392,7 @@ absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool o
   if (response.has_rejection() || !response.candidates().empty()) {
     return WrongAnswer("PostFilter asks questions and answers at once");
   }
-  for (const v1alpha1::PreemptionQuestion& question : response.questions()) {
+  for (const v1beta1::PreemptionQuestion& question : response.questions()) {
     if (!question.has_own()) continue;
     if (absl::Status checked = CheckStatus(question.own(), "PostFilter's question"); !checked.ok())
       return checked;
@@ -442,14 +439,14 @@ void AddUp(const std::vector<ScoreRow>& rows, absl::Span<int64_t> totals) {
 
 }  // namespace
 
-absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
+absl::Status CheckScores(const v1beta1::ScoreResponse& response, uint32_t num_nodes,
                          const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals) {
   totals->assign(num_nodes, 0);
   if (response.has_error()) return CheckStatus(response.error(), "Score's error");
   std::vector<ScoreRow> rows;
   rows.reserve(static_cast<size_t>(response.plugins_size()));
   auto next = plugins.begin();
-  for (const v1alpha1::PluginScores& scores : response.plugins()) {
+  for (const v1beta1::PluginScores& scores : response.plugins()) {
     // In profile order, so that a plugin cannot appear twice.
     const auto plugin = std::find_if(
         next, plugins.end(), [&](const WeightedPlugin& p) { return p.name == scores.plugin(); });

@@ -10,15 +10,15 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/permit.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.pb.h"
-#include "proto/outboard/v1alpha1/reserve.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
+#include "outboard/v1beta1/reserve.pb.h"
+#include "outboard/v1beta1/score.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::framework {
 
@@ -32,7 +32,7 @@ struct WeightedPlugin {
 
 // Checks a PreFilterResponse. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckPreFilter(const v1alpha1::PreFilterResponse& response);
+absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response);
 
 // How many bits of a bitmap are set.
 uint32_t CountSetBits(absl::string_view bitmap);
@@ -40,74 +40,73 @@ uint32_t CountSetBits(absl::string_view bitmap);
 // Checks the answer about a list of `num_nodes`, of which `num_to_find` feasible nodes are enough,
 // and puts the positions of feasible nodes (0 = the first node examined) into `feasible`. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckFilter(const v1alpha1::FilterResponse& response, uint32_t num_nodes,
+absl::Status CheckFilter(const v1beta1::FilterResponse& response, uint32_t num_nodes,
                          uint32_t num_to_find, std::vector<uint32_t>* feasible);
 
 // Checks the form of a PostFilterResponse of these plugins, not whether its nodes and victims
 // exist. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckPostFilter(const v1alpha1::PostFilterResponse& response,
+absl::Status CheckPostFilter(const v1beta1::PostFilterResponse& response,
                              const std::vector<std::string>& plugins);
 
 // Checks a PostFilterResponse with questions: it contains nothing else, and other hosts can answer.
 // Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckQuestions(const v1alpha1::PostFilterResponse& response, bool others_filter);
+absl::Status CheckQuestions(const v1beta1::PostFilterResponse& response, bool others_filter);
 
 // Checks the nodes that a host found for several pods at once: `pod_uid` is the pod of the request,
 // `next` were offered with it. Does not check whether the nodes exist. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckPlacements(const v1alpha1::CycleResponse& response, const std::string& pod_uid,
+absl::Status CheckPlacements(const v1beta1::CycleResponse& response, const std::string& pod_uid,
                              absl::Span<const std::string> next, bool place_group);
 
 // Checks the other pods of a group's rejection, not whether they wait. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckRejectedGroup(const v1alpha1::PlannedGroup& group, const std::string& pod_uid);
+absl::Status CheckRejectedGroup(const v1beta1::PlannedGroup& group, const std::string& pod_uid);
 
 // Checks the scores of `num_nodes` nodes and puts the weighted sums into `totals`. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckScores(const v1alpha1::ScoreResponse& response, uint32_t num_nodes,
+absl::Status CheckScores(const v1beta1::ScoreResponse& response, uint32_t num_nodes,
                          const std::vector<WeightedPlugin>& plugins, std::vector<int64_t>* totals);
 
 // Checks a PreScoreResponse. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckPreScore(const v1alpha1::PreScoreResponse& response);
+absl::Status CheckPreScore(const v1beta1::PreScoreResponse& response);
 
 // Whether all verdicts are from these plugins: their names become metric labels, and pods wait for
 // their events. Pure.
 // Errors: INTERNAL, with the unknown plugin.
-absl::Status CheckNames(const v1alpha1::PreFilterResponse& response,
+absl::Status CheckNames(const v1beta1::PreFilterResponse& response,
                         const std::vector<std::string>& plugins);
-absl::Status CheckNames(const v1alpha1::FilterResponse& response,
+absl::Status CheckNames(const v1beta1::FilterResponse& response,
                         const std::vector<std::string>& plugins);
 
 // Checks one verdict of PreEnqueue. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckGate(const v1alpha1::PluginStatus& verdict, const HostExtensionPoint& share);
+absl::Status CheckGate(const v1beta1::PluginStatus& verdict, const HostExtensionPoint& share);
 
 // Checks the answer of one host's plugins about a pod on a node. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckReserve(const v1alpha1::ReserveResponse& response,
-                          const HostExtensionPoint& share, const v1alpha1::Pod& pod,
-                          const std::string& node_name);
-absl::Status CheckPermit(const v1alpha1::PermitResponse& response, const HostExtensionPoint& share);
-absl::Status CheckPreBind(const v1alpha1::PreBindResponse& response,
+absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostExtensionPoint& share,
+                          const v1beta1::Pod& pod, const std::string& node_name);
+absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExtensionPoint& share);
+absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins);
-absl::Status CheckDecision(const v1alpha1::WaitDecision& decision);
+absl::Status CheckDecision(const v1beta1::WaitDecision& decision);
 
 // Whether the names and versions in an effect have an allowed length. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckEffectSize(const v1alpha1::Effect& effect);
+absl::Status CheckEffectSize(const v1beta1::Effect& effect);
 
 // Whether an effect has a key of an allowed length. Pure.
-bool HasKey(const v1alpha1::Effect& effect);
+bool HasKey(const v1beta1::Effect& effect);
 
 // Checks the effects that Reserve requests for a pod on a node: only on the pod's own claims and
 // volumes for them, each at most once. Writes of objects are checked by CheckObjectWrite
 // (custom_resources.h). Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                          const v1alpha1::Pod& pod, const std::string& node_name);
+absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                          const v1beta1::Pod& pod, const std::string& node_name);
 
 // The contract's limit for a text that people read. Longer texts of a host are cut.
 inline constexpr size_t kMaxMessageBytes = 1024;

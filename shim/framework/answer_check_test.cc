@@ -13,19 +13,19 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-v1alpha1::FilterResponse ThreeNodesSecondRejected() {
-  v1alpha1::FilterResponse response;
+v1beta1::FilterResponse ThreeNodesSecondRejected() {
+  v1beta1::FilterResponse response;
   response.set_processed(3);
   response.set_feasible(std::string("\x05", 1));
   response.add_rejected(0);
-  v1alpha1::PluginStatus* status = response.add_reasons();
+  v1beta1::PluginStatus* status = response.add_reasons();
   status->set_plugin("NodeName");
-  status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  status->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   status->add_reasons("no");
   return response;
 }
 
-std::string FilterFault(const v1alpha1::FilterResponse& response, uint32_t nodes = 3,
+std::string FilterFault(const v1beta1::FilterResponse& response, uint32_t nodes = 3,
                         uint32_t find = 3) {
   std::vector<uint32_t> feasible;
   return std::string(CheckFilter(response, nodes, find, &feasible).message());
@@ -85,7 +85,7 @@ TEST(CheckFilter, RefusesEachKindOfNonsense) {
   EXPECT_THAT(FilterFault(no_reason), HasSubstr("node bitmaps for 2 reasons, and 1 reasons"));
 
   auto success = ThreeNodesSecondRejected();
-  success.mutable_reasons(0)->set_code(v1alpha1::SUCCESS);
+  success.mutable_reasons(0)->set_code(v1beta1::CODE_SUCCESS);
   EXPECT_THAT(FilterFault(success), HasSubstr("rejects with code SUCCESS"));
 
   auto nameless = ThreeNodesSecondRejected();
@@ -98,9 +98,9 @@ TEST(CheckFilter, RefusesEachKindOfNonsense) {
 }
 
 TEST(CheckScores, SumsWithWeights) {
-  v1alpha1::ScoreResponse response;
+  v1beta1::ScoreResponse response;
   for (const char* name : {"A", "B"}) {
-    v1alpha1::PluginScores* scores = response.add_plugins();
+    v1beta1::PluginScores* scores = response.add_plugins();
     scores->set_plugin(name);
     scores->set_scores(std::string("\x0a\x64", 2));
   }
@@ -112,10 +112,10 @@ TEST(CheckScores, SumsWithWeights) {
 TEST(CheckScores, SumsOfManyNodesWhateverTheWeight) {
   for (const int64_t weight : {int64_t{1}, int64_t{32767}, int64_t{32768}, int64_t{1} << 31}) {
     for (const uint32_t nodes : {1u, 511u, 512u, 513u, 1500u}) {
-      v1alpha1::ScoreResponse response;
+      v1beta1::ScoreResponse response;
       std::vector<int64_t> wanted(nodes);
       for (const char* name : {"A", "B"}) {
-        v1alpha1::PluginScores* scores = response.add_plugins();
+        v1beta1::PluginScores* scores = response.add_plugins();
         scores->set_plugin(name);
         for (uint32_t i = 0; i < nodes; ++i) {
           const auto score = static_cast<uint8_t>((i * 7 + scores->plugin()[0]) % 101);
@@ -132,8 +132,8 @@ TEST(CheckScores, SumsOfManyNodesWhateverTheWeight) {
 
 TEST(CheckScores, RefusesEachKindOfNonsense) {
   std::vector<int64_t> totals;
-  v1alpha1::ScoreResponse response;
-  v1alpha1::PluginScores* scores = response.add_plugins();
+  v1beta1::ScoreResponse response;
+  v1beta1::PluginScores* scores = response.add_plugins();
   scores->set_plugin("A");
   scores->set_scores(std::string("\x65", 1));
   EXPECT_THAT(std::string(CheckScores(response, 1, {{"A", 1}}, &totals).message()),
@@ -149,8 +149,8 @@ TEST(CheckScores, RefusesEachKindOfNonsense) {
 }
 
 TEST(CheckPreFilter, TakesARejectionThatNoSinglePluginGave) {
-  v1alpha1::PreFilterResponse response;
-  response.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  v1beta1::PreFilterResponse response;
+  response.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   response.mutable_rejection()->add_reasons(
       "node(s) didn't satisfy plugin(s) [A B] simultaneously");
   EXPECT_FALSE(CheckPreFilter(response).ok());
@@ -160,20 +160,20 @@ TEST(CheckPreFilter, TakesARejectionThatNoSinglePluginGave) {
 }
 
 TEST(CheckPreFilter, RefusesCodesThatItMayNotGive) {
-  v1alpha1::PreFilterResponse response;
+  v1beta1::PreFilterResponse response;
   EXPECT_TRUE(CheckPreFilter(response).ok());
   response.mutable_rejection()->set_plugin("A");
-  response.mutable_rejection()->set_code(v1alpha1::WAIT);
+  response.mutable_rejection()->set_code(v1beta1::CODE_UNSPECIFIED);
   EXPECT_FALSE(CheckPreFilter(response).ok());
-  response.mutable_rejection()->set_code(v1alpha1::ERROR);
+  response.mutable_rejection()->set_code(v1beta1::CODE_ERROR);
   EXPECT_TRUE(CheckPreFilter(response).ok());
 }
 
-v1alpha1::Effect BindEffect() {
-  v1alpha1::Effect effect;
+v1beta1::Effect BindEffect() {
+  v1beta1::Effect effect;
   effect.set_key("e1");
   effect.set_plugin("VolumeBinding");
-  v1alpha1::BindVolume* bind = effect.mutable_bind_volume();
+  v1beta1::BindVolume* bind = effect.mutable_bind_volume();
   bind->set_name("pv");
   bind->set_uid("u");
   bind->set_resource_version("1");
@@ -183,29 +183,29 @@ v1alpha1::Effect BindEffect() {
   return effect;
 }
 
-bool TakesEffects(const std::vector<v1alpha1::Effect>& effects) {
-  v1alpha1::Pod pod;
+bool TakesEffects(const std::vector<v1beta1::Effect>& effects) {
+  v1beta1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
-  for (v1alpha1::Container* container : {pod.add_containers(), pod.add_init_containers()})
-    (*container->mutable_requests()->mutable_extended())["r"] = 1;
+  for (v1beta1::Container* container : {pod.add_containers(), pod.add_init_containers()})
+    (*container->mutable_requests()->mutable_scalar())["r"] = 1;
   pod.mutable_containers(0)->set_name("main");
   pod.mutable_init_containers(0)->set_name("first");
   pod.set_extended_resource_claim("own");
-  v1alpha1::Volume* claim = pod.add_volumes();
+  v1beta1::Volume* claim = pod.add_volumes();
   claim->set_source("persistentVolumeClaim");
   claim->set_claim_name("data");
-  v1alpha1::Volume* ephemeral = pod.add_volumes();
+  v1beta1::Volume* ephemeral = pod.add_volumes();
   ephemeral->set_source("ephemeral");
   ephemeral->set_name("tmp");
-  google::protobuf::RepeatedPtrField<v1alpha1::Effect> list(effects.begin(), effects.end());
+  google::protobuf::RepeatedPtrField<v1beta1::Effect> list(effects.begin(), effects.end());
   return CheckEffects(list, pod, "n1").ok();
 }
 
 TEST(CheckEffects, TakesThoseOnThePodsOwnClaims) {
   EXPECT_TRUE(TakesEffects({}));
   EXPECT_TRUE(TakesEffects({BindEffect()}));
-  v1alpha1::Effect select;
+  v1beta1::Effect select;
   select.set_key("e2");
   select.set_plugin("VolumeBinding");
   select.mutable_select_node()->set_namespace_("ns");
@@ -225,9 +225,9 @@ TEST(CheckEffects, TakesThoseOnThePodsOwnClaims) {
 }
 
 TEST(CheckEffects, BoundsTheirNumberAndTheirNames) {
-  std::vector<v1alpha1::Effect> many;
+  std::vector<v1beta1::Effect> many;
   for (int i = 0; i < 257; ++i) {
-    v1alpha1::Effect& effect = many.emplace_back();
+    v1beta1::Effect& effect = many.emplace_back();
     effect.set_key(std::to_string(i));
     effect.set_plugin("P");
     effect.mutable_put_object()->set_name("o");
@@ -243,7 +243,7 @@ TEST(CheckEffects, BoundsTheirNumberAndTheirNames) {
 
 TEST(CheckEffects, RefusesOthers) {
   EXPECT_FALSE(TakesEffects({BindEffect(), BindEffect()})) << "one key twice";
-  v1alpha1::Effect effect = BindEffect();
+  v1beta1::Effect effect = BindEffect();
   effect.mutable_bind_volume()->mutable_claim()->set_name("another");
   EXPECT_FALSE(TakesEffects({effect}));
   effect = BindEffect();
@@ -263,7 +263,7 @@ TEST(CheckEffects, RefusesOthers) {
 }
 
 TEST(CheckEffects, OneAnswerWritesNoMoreThanItsShare) {
-  std::vector<v1alpha1::Effect> effects(256);
+  std::vector<v1beta1::Effect> effects(256);
   for (size_t i = 0; i < effects.size(); ++i) {
     effects[i].set_key(absl::StrCat("k", i));
     effects[i].set_plugin("P");
@@ -275,22 +275,22 @@ TEST(CheckEffects, OneAnswerWritesNoMoreThanItsShare) {
   EXPECT_FALSE(TakesEffects(effects));
 }
 
-v1alpha1::Effect Parsed(const char* text) {
-  v1alpha1::Effect effect;
+v1beta1::Effect Parsed(const char* text) {
+  v1beta1::Effect effect;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &effect)) << text;
   return effect;
 }
 
 TEST(CheckEffects, APatchComesAfterTheEffectThatMakesTheObject) {
-  const v1alpha1::Effect put =
+  const v1beta1::Effect put =
       Parsed("key: 'put' plugin: 'P' put_object { resource: 'r' namespace: 'ns' name: 'c' }");
-  const v1alpha1::Effect patch = Parsed(
+  const v1beta1::Effect patch = Parsed(
       "key: 'patch' plugin: 'P' patch_object { resource: 'r' namespace: 'ns' name: 'c' after: "
       "'put' }");
   EXPECT_TRUE(TakesEffects({put, patch}));
   EXPECT_FALSE(TakesEffects({patch, put}));
   EXPECT_FALSE(TakesEffects({patch}));
-  v1alpha1::Effect other = put;
+  v1beta1::Effect other = put;
   other.mutable_put_object()->set_name("d");
   EXPECT_FALSE(TakesEffects({other, patch})) << "creates another object";
   other = put;
@@ -299,16 +299,16 @@ TEST(CheckEffects, APatchComesAfterTheEffectThatMakesTheObject) {
 }
 
 TEST(CheckEffects, AReportedClaimIsThePods) {
-  const v1alpha1::Effect put = Parsed(
+  const v1beta1::Effect put = Parsed(
       "key: 'put' plugin: 'P' put_object { resource: 'resourceclaims.v1.resource.k8s.io' "
       "namespace: 'ns' name: 'c' }");
-  v1alpha1::Effect report = Parsed(
+  v1beta1::Effect report = Parsed(
       "key: 'k' plugin: 'P' report_extended_resource_claim { claim_name: 'c' "
       "request_mappings { container_name: 'main' resource_name: 'r' request_name: 'q' } }");
   EXPECT_TRUE(TakesEffects({put, report}));
   EXPECT_FALSE(TakesEffects({report})) << "it may be another pod's";
   EXPECT_FALSE(TakesEffects({report, put}));
-  v1alpha1::Effect other = put;
+  v1beta1::Effect other = put;
   other.mutable_put_object()->set_namespace_("other");
   EXPECT_FALSE(TakesEffects({other, report}));
   other = put;
@@ -322,7 +322,7 @@ TEST(CheckEffects, AReportedClaimIsThePods) {
 }
 
 TEST(CheckEffects, AReportedClaimStandsForContainersOfThePod) {
-  v1alpha1::Effect report = Parsed(
+  v1beta1::Effect report = Parsed(
       "key: 'k' plugin: 'P' report_extended_resource_claim { claim_name: 'own' "
       "request_mappings { container_name: 'main' resource_name: 'r' request_name: 'q' } "
       "request_mappings { container_name: 'first' resource_name: 'r' request_name: 'q' } }");
@@ -337,8 +337,8 @@ TEST(CheckEffects, AReportedClaimStandsForContainersOfThePod) {
   EXPECT_FALSE(TakesEffects({report}));
 }
 
-v1alpha1::PluginStatus Rejection(const std::string& plugin, v1alpha1::Code code) {
-  v1alpha1::PluginStatus status;
+v1beta1::PluginStatus Rejection(const std::string& plugin, v1beta1::Code code) {
+  v1beta1::PluginStatus status;
   status.set_plugin(plugin);
   status.set_code(code);
   status.add_reasons("no");
@@ -355,25 +355,25 @@ TEST(CheckNames, RefusesStrangers) {
   EXPECT_TRUE(CheckNames(ThreeNodesSecondRejected(), {"NodePorts", "NodeName"}).ok());
   EXPECT_THAT(CheckNames(ThreeNodesSecondRejected(), {"NodePorts"}).message(),
               HasSubstr("answers for \"NodeName\""));
-  v1alpha1::PreFilterResponse response;
+  v1beta1::PreFilterResponse response;
   response.add_restricted_by("NodeName");
   EXPECT_FALSE(CheckNames(response, {"NodePorts"}).ok());
   EXPECT_TRUE(CheckNames(response, {"NodeName"}).ok());
-  *response.mutable_rejection() = Rejection("Stranger", v1alpha1::UNSCHEDULABLE);
+  *response.mutable_rejection() = Rejection("Stranger", v1beta1::CODE_UNSCHEDULABLE);
   EXPECT_FALSE(CheckNames(response, {"NodeName"}).ok());
   response.mutable_rejection()->clear_plugin();
   EXPECT_TRUE(CheckNames(response, {"NodeName"}).ok());
 }
 
 TEST(CheckPermit, RefusesEachKindOfNonsense) {
-  const auto fault = [](const v1alpha1::PermitResponse& response) {
+  const auto fault = [](const v1beta1::PermitResponse& response) {
     return std::string(CheckPermit(response, ShareOf("Gang")).message());
   };
-  v1alpha1::PermitResponse good;
+  v1beta1::PermitResponse good;
   good.add_waits()->set_plugin("Gang");
   good.mutable_waits(0)->set_timeout_millis(1000);
   EXPECT_EQ(fault(good), "");
-  v1alpha1::PermitResponse bad = good;
+  v1beta1::PermitResponse bad = good;
   *bad.add_waits() = good.waits(0);
   EXPECT_THAT(fault(bad), HasSubstr("twice"));
   bad = good;
@@ -383,9 +383,9 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   bad.mutable_waits(0)->set_plugin("Stranger");
   EXPECT_THAT(fault(bad), HasSubstr("\"Stranger\""));
   bad = good;
-  *bad.mutable_rejection() = Rejection("Gang", v1alpha1::WAIT);
-  EXPECT_THAT(fault(bad), HasSubstr("rejects with code WAIT"));
-  bad.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  *bad.mutable_rejection() = Rejection("Gang", v1beta1::CODE_UNSPECIFIED);
+  EXPECT_THAT(fault(bad), HasSubstr("rejects with code UNSPECIFIED"));
+  bad.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   EXPECT_EQ(fault(bad), "");
   bad.mutable_rejection()->set_reasons(0, std::string(1025, 'x'));
   EXPECT_THAT(fault(bad), HasSubstr("reason of 1025 bytes"));
@@ -397,7 +397,7 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
 TEST(CheckRejectedGroup, NoPodIsRejectedTwice) {
   const std::string pod_uid = "00000000-0000-4000-8000-000000000001";
   const auto fault = [&](const std::vector<std::string>& others) {
-    v1alpha1::PlannedGroup group;
+    v1beta1::PlannedGroup group;
     for (const std::string& uid : others) group.add_pod_uids(uid);
     return std::string(CheckRejectedGroup(group, pod_uid).message());
   };
@@ -408,22 +408,22 @@ TEST(CheckRejectedGroup, NoPodIsRejectedTwice) {
 }
 
 TEST(CheckReserve, RefusesEachKindOfNonsense) {
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   pod.set_namespace_("ns");
   for (const char* name : {"one", "two"}) {
-    v1alpha1::Volume* volume = pod.add_volumes();
+    v1beta1::Volume* volume = pod.add_volumes();
     volume->set_source("persistentVolumeClaim");
     volume->set_claim_name(name);
   }
-  const auto fault = [&](const v1alpha1::ReserveResponse& response) {
+  const auto fault = [&](const v1beta1::ReserveResponse& response) {
     return std::string(CheckReserve(response, ShareOf("Volumes"), pod, "n1").message());
   };
-  v1alpha1::ReserveResponse good;
+  v1beta1::ReserveResponse good;
   for (const char* name : {"one", "two"}) {
-    v1alpha1::Effect* effect = good.add_effects();
+    v1beta1::Effect* effect = good.add_effects();
     effect->set_key(name);
     effect->set_plugin("Volumes");
-    v1alpha1::SelectNode* select = effect->mutable_select_node();
+    v1beta1::SelectNode* select = effect->mutable_select_node();
     select->set_namespace_("ns");
     select->set_name(name);
     select->set_uid("uid");
@@ -431,7 +431,7 @@ TEST(CheckReserve, RefusesEachKindOfNonsense) {
     select->set_node_name("n1");
   }
   EXPECT_EQ(fault(good), "");
-  v1alpha1::ReserveResponse bad = good;
+  v1beta1::ReserveResponse bad = good;
   bad.mutable_effects(1)->mutable_select_node()->set_name("one");
   EXPECT_THAT(fault(bad), HasSubstr("two effects on one claim"));
   bad = good;
@@ -447,25 +447,29 @@ TEST(CheckReserve, RefusesEachKindOfNonsense) {
   bad.mutable_effects(0)->clear_action();
   EXPECT_NE(fault(bad), "");
   bad.clear_effects();
-  *bad.mutable_rejection() = Rejection("Volumes", v1alpha1::SUCCESS);
+  *bad.mutable_rejection() = Rejection("Volumes", v1beta1::CODE_SUCCESS);
   EXPECT_THAT(fault(bad), HasSubstr("rejects with code SUCCESS"));
 }
 
 TEST(CheckGate, RefusesEachKindOfNonsense) {
-  EXPECT_TRUE(CheckGate(v1alpha1::PluginStatus(), ShareOf("Gates")).ok());
-  EXPECT_TRUE(CheckGate(Rejection("Gates", v1alpha1::UNSCHEDULABLE), ShareOf("Gates")).ok());
-  EXPECT_FALSE(CheckGate(Rejection("Stranger", v1alpha1::UNSCHEDULABLE), ShareOf("Gates")).ok());
-  EXPECT_FALSE(CheckGate(Rejection("Gates", v1alpha1::SKIP), ShareOf("Gates")).ok());
+  v1beta1::PluginStatus passes;
+  passes.set_code(v1beta1::CODE_SUCCESS);
+  EXPECT_TRUE(CheckGate(passes, ShareOf("Gates")).ok());
+  EXPECT_FALSE(CheckGate(v1beta1::PluginStatus(), ShareOf("Gates")).ok()) << "unspecified";
+  EXPECT_TRUE(CheckGate(Rejection("Gates", v1beta1::CODE_UNSCHEDULABLE), ShareOf("Gates")).ok());
+  EXPECT_FALSE(
+      CheckGate(Rejection("Stranger", v1beta1::CODE_UNSCHEDULABLE), ShareOf("Gates")).ok());
+  EXPECT_FALSE(CheckGate(Rejection("Gates", v1beta1::CODE_UNSPECIFIED), ShareOf("Gates")).ok());
 }
 
 TEST(CheckPreBind, RefusesEachKindOfNonsense) {
-  v1alpha1::PreBindResponse response;
+  v1beta1::PreBindResponse response;
   EXPECT_TRUE(CheckPreBind(response, {}).ok());
-  *response.mutable_rejection() = Rejection("Volumes", v1alpha1::UNSCHEDULABLE);
+  *response.mutable_rejection() = Rejection("Volumes", v1beta1::CODE_UNSCHEDULABLE);
   EXPECT_TRUE(CheckPreBind(response, {"Volumes"}).ok());
   EXPECT_THAT(std::string(CheckPreBind(response, {"Devices"}).message()),
               HasSubstr("answers for \"Volumes\""));
-  response.mutable_rejection()->set_code(v1alpha1::WAIT);
+  response.mutable_rejection()->set_code(v1beta1::CODE_UNSPECIFIED);
   EXPECT_FALSE(CheckPreBind(response, {"Volumes"}).ok());
 }
 

@@ -5,12 +5,13 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 #include "shim/kube/wire/name_rules.h"
 
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::CustomResource;
+using v1beta1::DeclaredResource;
 
 constexpr size_t kMaxJsonBytes = 256 << 10;
 
@@ -19,20 +20,18 @@ struct ObjectWrite {
   const std::string& resource;
   const std::string& ns;
   const std::string& name;
-  CustomResource::Verb verb;
+  DeclaredResource::Verb verb;
 };
 
-std::string VerbText(CustomResource::Verb verb) {
-  return absl::AsciiStrToLower(CustomResource::Verb_Name(verb));
-}
+std::string VerbText(DeclaredResource::Verb verb) { return absl::AsciiStrToLower(ShortName(verb)); }
 
-absl::Status TooLong(const v1alpha1::Effect& effect, size_t bytes) {
+absl::Status TooLong(const v1beta1::Effect& effect, size_t bytes) {
   return absl::InternalError(absl::StrCat(effect.plugin(), " writes an object of ", bytes,
                                           " bytes, more than ", kMaxJsonBytes));
 }
 
-absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
-                   const v1alpha1::GetHostInfoResponse& host,
+absl::Status Check(const ObjectWrite& write, const v1beta1::Effect& effect,
+                   const v1beta1::GetHostInfoResponse& host,
                    const std::vector<CustomResourceRule>& rules) {
   const auto wrong = [&](absl::string_view what) {
     return absl::InternalError(absl::StrCat(effect.plugin(), " wants to ", VerbText(write.verb),
@@ -45,10 +44,10 @@ absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
   const auto plugin = absl::c_find_if(
       host.plugins(), [&](const auto& known) { return known.name() == effect.plugin(); });
   if (plugin == host.plugins().end()) return wrong("the host has no such plugin");
-  const auto declared = absl::c_find_if(plugin->custom_resources(), [&](const auto& known) {
+  const auto declared = absl::c_find_if(plugin->declared_resources(), [&](const auto& known) {
     return known.resource() == write.resource;
   });
-  if (declared == plugin->custom_resources().end() ||
+  if (declared == plugin->declared_resources().end() ||
       !absl::c_linear_search(declared->verbs(), static_cast<int>(write.verb))) {
     return wrong("the plugin did not declare this");
   }
@@ -64,9 +63,9 @@ absl::Status Check(const ObjectWrite& write, const v1alpha1::Effect& effect,
   return absl::OkStatus();
 }
 
-absl::Status CheckPatch(const v1alpha1::Effect& effect, const v1alpha1::GetHostInfoResponse& host,
+absl::Status CheckPatch(const v1beta1::Effect& effect, const v1beta1::GetHostInfoResponse& host,
                         const std::vector<CustomResourceRule>& rules) {
-  const v1alpha1::PatchObject& patch = effect.patch_object();
+  const v1beta1::PatchObject& patch = effect.patch_object();
   if (patch.uid().empty() == patch.after().empty()) {
     return absl::InternalError(
         absl::StrCat(effect.plugin(), " patches an object without identifying it"));
@@ -79,52 +78,52 @@ absl::Status CheckPatch(const v1alpha1::Effect& effect, const v1alpha1::GetHostI
     return absl::InternalError(absl::StrCat(effect.plugin(), " patches ", patch.name(),
                                             " , but the patch is not a JSON object"));
   }
-  const CustomResource::Verb verb =
-      patch.status() ? CustomResource::PATCH_STATUS : CustomResource::PATCH;
+  const DeclaredResource::Verb verb =
+      patch.status() ? DeclaredResource::VERB_PATCH_STATUS : DeclaredResource::VERB_PATCH;
   return Check({patch.resource(), patch.namespace_(), patch.name(), verb}, effect, host, rules);
 }
 
 }  // namespace
 
-absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
-                              const v1alpha1::GetHostInfoResponse& host,
+absl::Status CheckObjectWrite(const v1beta1::Effect& effect,
+                              const v1beta1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules) {
   if (effect.has_delete_object()) {
-    const v1alpha1::DeleteObject& del = effect.delete_object();
+    const v1beta1::DeleteObject& del = effect.delete_object();
     if (del.uid().empty() || del.resource_version().empty())
       return absl::InternalError(
           absl::StrCat(effect.plugin(), " deletes an object without preconditions"));
-    return Check({del.resource(), del.namespace_(), del.name(), CustomResource::DELETE}, effect,
-                 host, rules);
+    return Check({del.resource(), del.namespace_(), del.name(), DeclaredResource::VERB_DELETE},
+                 effect, host, rules);
   }
   if (effect.has_patch_object()) return CheckPatch(effect, host, rules);
   if (!effect.has_put_object()) return absl::OkStatus();
-  const v1alpha1::PutObject& put = effect.put_object();
+  const v1beta1::PutObject& put = effect.put_object();
   const bool creates = put.uid().empty();
   if (creates != put.resource_version().empty() || (creates && put.status())) {
     return absl::InternalError(
         absl::StrCat(effect.plugin(), " replaces an object without all preconditions"));
   }
   if (put.json().size() > kMaxJsonBytes) return TooLong(effect, put.json().size());
-  const CustomResource::Verb verb = creates        ? CustomResource::CREATE
-                                    : put.status() ? CustomResource::UPDATE_STATUS
-                                                   : CustomResource::UPDATE;
+  const DeclaredResource::Verb verb = creates        ? DeclaredResource::VERB_CREATE
+                                      : put.status() ? DeclaredResource::VERB_UPDATE_STATUS
+                                                     : DeclaredResource::VERB_UPDATE;
   return Check({put.resource(), put.namespace_(), put.name(), verb}, effect, host, rules);
 }
 
-bool IsObjectWrite(const v1alpha1::Effect& effect) {
+bool IsObjectWrite(const v1beta1::Effect& effect) {
   return effect.has_put_object() || effect.has_patch_object() || effect.has_delete_object();
 }
 
-const std::string& WrittenObject(const v1alpha1::Effect& effect) {
+const std::string& WrittenObject(const v1beta1::Effect& effect) {
   return effect.has_put_object()     ? effect.put_object().name()
          : effect.has_patch_object() ? effect.patch_object().name()
                                      : effect.delete_object().name();
 }
 
-bool WritesObjects(const v1alpha1::PluginInfo& plugin) {
-  return absl::c_any_of(plugin.custom_resources(),
-                        [](const CustomResource& used) { return used.verbs_size() > 0; });
+bool WritesObjects(const v1beta1::PluginInfo& plugin) {
+  return absl::c_any_of(plugin.declared_resources(),
+                        [](const DeclaredResource& used) { return used.verbs_size() > 0; });
 }
 
 }  // namespace outboard::framework

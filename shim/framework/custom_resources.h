@@ -6,15 +6,15 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 
 namespace outboard::framework {
 
 // What the configuration allows for one resource.
 struct CustomResourceRule {
   std::string resource;
-  std::vector<v1alpha1::CustomResource::Verb> verbs;
+  std::vector<v1beta1::DeclaredResource::Verb> verbs;
   std::vector<std::string> namespaces;  // empty: all
 };
 
@@ -22,18 +22,18 @@ struct CustomResourceRule {
 // OK for other kinds of effects. Pure.
 // Errors: INTERNAL, as for every unusable answer; PERMISSION_DENIED if it is not allowed but the
 // plugin declared it optional, which is not a fault.
-absl::Status CheckObjectWrite(const v1alpha1::Effect& effect,
-                              const v1alpha1::GetHostInfoResponse& host,
+absl::Status CheckObjectWrite(const v1beta1::Effect& effect,
+                              const v1beta1::GetHostInfoResponse& host,
                               const std::vector<CustomResourceRule>& rules);
 
 // Whether the effect writes an object of a declared resource. Plugins may also request these
 // outside of an attempt. Pure.
-bool IsObjectWrite(const v1alpha1::Effect& effect);
+bool IsObjectWrite(const v1beta1::Effect& effect);
 // The object's name; empty for other kinds of effects. Pure.
-const std::string& WrittenObject(const v1alpha1::Effect& effect);
+const std::string& WrittenObject(const v1beta1::Effect& effect);
 
 // Whether the plugin may request writes of objects.
-bool WritesObjects(const v1alpha1::PluginInfo& plugin);
+bool WritesObjects(const v1beta1::PluginInfo& plugin);
 
 }  // namespace outboard::framework
 

@@ -10,31 +10,32 @@ namespace outboard::framework {
 namespace {
 
 using ::testing::HasSubstr;
-using v1alpha1::CustomResource;
+using v1beta1::DeclaredResource;
 
 constexpr char kWidgets[] = "widgets.v1.example.com";
 
 class CheckObjectWriteTest : public ::testing::Test {
  protected:
   CheckObjectWriteTest() {
-    v1alpha1::PluginInfo* plugin = host_.add_plugins();
+    v1beta1::PluginInfo* plugin = host_.add_plugins();
     plugin->set_name("Keeper");
-    CustomResource* resource = plugin->add_custom_resources();
+    DeclaredResource* resource = plugin->add_declared_resources();
     resource->set_resource(kWidgets);
-    for (const auto verb : {CustomResource::CREATE, CustomResource::UPDATE, CustomResource::DELETE})
+    for (const auto verb : {DeclaredResource::VERB_CREATE, DeclaredResource::VERB_UPDATE,
+                            DeclaredResource::VERB_DELETE})
       resource->add_verbs(verb);
     host_.add_plugins()->set_name("Other");
   }
 
   std::string Say(const std::string& effect) const {
-    v1alpha1::Effect parsed;
+    v1beta1::Effect parsed;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString("key: 'k' " + effect, &parsed));
     return std::string(CheckObjectWrite(parsed, host_, rules_).message());
   }
 
-  v1alpha1::GetHostInfoResponse host_;
+  v1beta1::GetHostInfoResponse host_;
   std::vector<CustomResourceRule> rules_ = {
-      {kWidgets, {CustomResource::CREATE, CustomResource::UPDATE}, {"team-a"}}};
+      {kWidgets, {DeclaredResource::VERB_CREATE, DeclaredResource::VERB_UPDATE}, {"team-a"}}};
 };
 
 TEST_F(CheckObjectWriteTest, LetsThroughWhatIsDeclaredAndAllowed) {
@@ -70,10 +71,10 @@ TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndIdentifiesTheObject) {
                      rest, " }"));
   };
   EXPECT_THAT(patch("uid: 'u' json: '{}'"), HasSubstr("the plugin did not declare this"));
-  host_.mutable_plugins(0)->mutable_custom_resources(0)->add_verbs(CustomResource::PATCH);
+  host_.mutable_plugins(0)->mutable_declared_resources(0)->add_verbs(DeclaredResource::VERB_PATCH);
   EXPECT_THAT(patch("uid: 'u' json: '{}'"),
               HasSubstr("Keeper wants to patch widgets.v1.example.com team-a/w: customResources"));
-  rules_[0].verbs.push_back(CustomResource::PATCH);
+  rules_[0].verbs.push_back(DeclaredResource::VERB_PATCH);
   EXPECT_EQ(patch("uid: 'u' json: '{}'"), "");
   EXPECT_EQ(patch("after: 'k' json: '{\"metadata\":{}}'"), "");
   EXPECT_THAT(patch("uid: 'u' status: true json: '{}'"),
@@ -85,15 +86,15 @@ TEST_F(CheckObjectWriteTest, APatchNeedsItsVerbAndIdentifiesTheObject) {
 }
 
 TEST_F(CheckObjectWriteTest, AnOptionalResourceIsNotABadAnswer) {
-  v1alpha1::Effect effect;
+  v1beta1::Effect effect;
   effect.set_plugin("Keeper");
-  v1alpha1::DeleteObject* del = effect.mutable_delete_object();
+  v1beta1::DeleteObject* del = effect.mutable_delete_object();
   del->set_resource(kWidgets);
   del->set_name("w");
   del->set_uid("u");
   del->set_resource_version("1");
   EXPECT_TRUE(absl::IsInternal(CheckObjectWrite(effect, host_, rules_)));
-  host_.mutable_plugins(0)->mutable_custom_resources(0)->set_optional(true);
+  host_.mutable_plugins(0)->mutable_declared_resources(0)->set_optional(true);
   EXPECT_TRUE(absl::IsPermissionDenied(CheckObjectWrite(effect, host_, rules_)));
 }
 
@@ -139,9 +140,9 @@ TEST_F(CheckObjectWriteTest, RefusesNamesThatLeadElsewhere) {
 }
 
 TEST_F(CheckObjectWriteTest, RefusesObjectsThatAreTooLarge) {
-  v1alpha1::Effect effect;
+  v1beta1::Effect effect;
   effect.set_plugin("Keeper");
-  v1alpha1::PutObject* put = effect.mutable_put_object();
+  v1beta1::PutObject* put = effect.mutable_put_object();
   put->set_resource(kWidgets);
   put->set_namespace_("team-a");
   put->set_name("w");

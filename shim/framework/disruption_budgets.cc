@@ -15,7 +15,7 @@ size_t CountBudgetViolations(const std::vector<kube::PodPtr>& victims,
   };
   std::vector<Budget> budgets;
   cluster.ForEachDisruptionBudget([&](const kube::ClusterObjectPtr& object) {
-    const v1alpha1::PodDisruptionBudget& budget = object->object.pod_disruption_budget();
+    const v1beta1::PodDisruptionBudget& budget = object->object.pod_disruption_budget();
     // Without requirements it counts no pods here.
     if (budget.selector().match_labels().empty() && budget.selector().match_expressions().empty())
       return;
@@ -23,10 +23,10 @@ size_t CountBudgetViolations(const std::vector<kube::PodPtr>& victims,
   });
   size_t violations = 0;
   for (const kube::PodPtr& victim : victims) {
-    const v1alpha1::Pod& pod = victim->pod;
+    const v1beta1::Pod& pod = victim->pod;
     bool is_violation = false;
     for (Budget& known : budgets) {
-      const v1alpha1::PodDisruptionBudget& budget = known.object->object.pod_disruption_budget();
+      const v1beta1::PodDisruptionBudget& budget = known.object->object.pod_disruption_budget();
       if (budget.namespace_() != pod.namespace_() || pod.labels().empty() ||
           !Matches(budget.selector(), pod.labels()) ||
           absl::c_linear_search(budget.disrupted_pods(), pod.name()))

@@ -16,13 +16,13 @@ constexpr int kMaxEffects = 256;
 constexpr size_t kMaxEffectBytes = 8 << 10;
 
 // A patch of an object that the same answer creates must come after its creation.
-absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                        const v1alpha1::Effect& effect) {
-  const v1alpha1::PatchObject& patch = effect.patch_object();
+absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                        const v1beta1::Effect& effect) {
+  const v1beta1::PatchObject& patch = effect.patch_object();
   if (!effect.has_patch_object() || patch.after().empty()) return absl::OkStatus();
-  for (const v1alpha1::Effect& earlier : effects) {
+  for (const v1beta1::Effect& earlier : effects) {
     if (&earlier == &effect) break;
-    const v1alpha1::PutObject& put = earlier.put_object();
+    const v1beta1::PutObject& put = earlier.put_object();
     if (earlier.key() == patch.after() && earlier.has_put_object() && put.uid().empty() &&
         put.resource() == patch.resource() && put.namespace_() == patch.namespace_() &&
         put.name() == patch.name()) {
@@ -34,20 +34,20 @@ absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1alpha1::Effec
 }
 
 // A claim in the pod's status is the pod's: it has it already, or an earlier effect creates it.
-absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                         const v1alpha1::ReportExtendedResourceClaim& report,
-                         const v1alpha1::Pod& pod) {
+absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                         const v1beta1::ReportExtendedResourceClaim& report,
+                         const v1beta1::Pod& pod) {
   // Whether a container of this name requests the resource.
   const auto requests = [&](const std::string& name, const std::string& resource) {
-    const auto is_it = [&](const v1alpha1::Container& container) {
-      return container.name() == name && container.requests().extended().contains(resource);
+    const auto is_it = [&](const v1beta1::Container& container) {
+      return container.name() == name && container.requests().scalar().contains(resource);
     };
     return absl::c_any_of(pod.containers(), is_it) || absl::c_any_of(pod.init_containers(), is_it);
   };
   bool is_pods = report.claim_name() == pod.extended_resource_claim();
-  for (const v1alpha1::Effect& earlier : effects) {
+  for (const v1beta1::Effect& earlier : effects) {
     if (&earlier.report_extended_resource_claim() == &report) break;
-    const v1alpha1::PutObject& put = earlier.put_object();
+    const v1beta1::PutObject& put = earlier.put_object();
     is_pods |= earlier.has_put_object() && put.uid().empty() &&
                absl::StartsWith(put.resource(), "resourceclaims.") &&
                absl::EndsWith(put.resource(), ".resource.k8s.io") &&
@@ -73,7 +73,7 @@ absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1alpha1::Effe
 
 }  // namespace
 
-absl::Status CheckEffectSize(const v1alpha1::Effect& effect) {
+absl::Status CheckEffectSize(const v1beta1::Effect& effect) {
   if (effect.has_report_extended_resource_claim()) return absl::OkStatus();
   // The bodies of objects have a bound of their own.
   const size_t rest = effect.ByteSizeLong() - effect.put_object().json().size() -
@@ -83,12 +83,12 @@ absl::Status CheckEffectSize(const v1alpha1::Effect& effect) {
                                   " bytes of names and versions"));
 }
 
-bool HasKey(const v1alpha1::Effect& effect) {
+bool HasKey(const v1beta1::Effect& effect) {
   return !effect.key().empty() && effect.key().size() <= kMaxKeyBytes;
 }
 
-absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                          const v1alpha1::Pod& pod, const std::string& node_name) {
+absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                          const v1beta1::Pod& pod, const std::string& node_name) {
   const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
     return name_space == pod.namespace_() &&
            std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
@@ -102,7 +102,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
     return WrongAnswer(absl::StrCat("Reserve names ", effects.size(), " effects"));
   absl::flat_hash_set<std::string> keys;
   absl::flat_hash_set<std::string> claims;
-  for (const v1alpha1::Effect& effect : effects) {
+  for (const v1beta1::Effect& effect : effects) {
     if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
       return WrongAnswer("Reserve names an effect without a plugin or a unique key");
     }
@@ -123,7 +123,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
     if (!claims.insert(claim).second)
       return WrongAnswer("Reserve names two effects on one claim of the pod");
     if (effect.has_bind_volume()) {
-      const v1alpha1::BindVolume& bind = effect.bind_volume();
+      const v1beta1::BindVolume& bind = effect.bind_volume();
       if (bind.uid().empty() || bind.resource_version().empty() || bind.claim().uid().empty())
         return WrongAnswer("Reserve binds a volume without preconditions");
       // A name that is not one would lead to another path of the API.
@@ -134,7 +134,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Eff
                                         " to a claim that is not the pod's"));
       }
     } else if (effect.has_select_node()) {
-      const v1alpha1::SelectNode& select = effect.select_node();
+      const v1beta1::SelectNode& select = effect.select_node();
       if (select.uid().empty() || select.resource_version().empty()) {
         return WrongAnswer("Reserve selects a node for a claim without preconditions");
       }

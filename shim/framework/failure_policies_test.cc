@@ -17,9 +17,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::ScoreResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::ScoreResponse;
 
 constexpr uint32_t kNodes = 3;
 
@@ -39,8 +39,8 @@ class FailurePoliciesTest : public ::testing::Test {
     profile_.shares[1].filter_fail_open = true;
     profile_.shares[1].score_fail_open = true;
     for (ScriptedHost* host : {&a_, &b_}) {
-      host->pre_filter = [](const v1alpha1::PreFilterRequest&) {
-        return v1alpha1::PreFilterResponse();
+      host->pre_filter = [](const v1beta1::PreFilterRequest&) {
+        return v1beta1::PreFilterResponse();
       };
       host->filter = [](const FilterRequest&) {
         FilterResponse response;
@@ -49,12 +49,12 @@ class FailurePoliciesTest : public ::testing::Test {
         return response;
       };
     }
-    a_.score = [](const v1alpha1::ScoreRequest& request) { return Scores("A", request, 1); };
-    b_.score = [](const v1alpha1::ScoreRequest& request) { return Scores("B", request, 10); };
+    a_.score = [](const v1beta1::ScoreRequest& request) { return Scores("A", request, 1); };
+    b_.score = [](const v1beta1::ScoreRequest& request) { return Scores("B", request, 10); };
     hosts_ = {{&a_, 1}, {&b_, 1}};
   }
   // Each node's slot times `factor`.
-  static ScoreResponse Scores(const std::string& plugin, const v1alpha1::ScoreRequest& request,
+  static ScoreResponse Scores(const std::string& plugin, const v1beta1::ScoreRequest& request,
                               int factor) {
     ScoreResponse response;
     auto* scores = response.add_plugins();
@@ -64,7 +64,7 @@ class FailurePoliciesTest : public ::testing::Test {
     return response;
   }
   void Silence(ScriptedHost* host) {
-    host->score = [](const v1alpha1::ScoreRequest&) -> absl::StatusOr<ScoreResponse> {
+    host->score = [](const v1beta1::ScoreRequest&) -> absl::StatusOr<ScoreResponse> {
       return absl::DeadlineExceededError("late");
     };
   }
@@ -73,8 +73,8 @@ class FailurePoliciesTest : public ::testing::Test {
     runner.UseLastScores(&last_scores_, "owner");
     return runner;
   }
-  static v1alpha1::NodeSet Nodes(std::vector<uint32_t> slots) {
-    v1alpha1::NodeSet nodes;
+  static v1beta1::NodeSet Nodes(std::vector<uint32_t> slots) {
+    v1beta1::NodeSet nodes;
     nodes.mutable_slots()->Assign(slots.begin(), slots.end());
     return nodes;
   }
@@ -103,7 +103,7 @@ TEST_F(FailurePoliciesTest, WhereScoresAreOpenASilentHostScoresNothing) {
   EXPECT_THAT(Texts(runner.Score(Nodes({0, 1, 2}))), ElementsAre("A 0 1 2"));
   ASSERT_THAT(runner.ignored_failures(), SizeIs(1));
   EXPECT_EQ(runner.ignored_failures()[0].host, 1u);
-  EXPECT_EQ(runner.ignored_failures()[0].point, v1alpha1::SCORE);
+  EXPECT_EQ(runner.ignored_failures()[0].point, v1beta1::EXTENSION_POINT_SCORE);
   EXPECT_FALSE(runner.ignored_failures()[0].used_last);
 }
 
@@ -134,7 +134,7 @@ TEST_F(FailurePoliciesTest, AnAbsentHostIsIgnoredAtAllPoints) {
   ASSERT_TRUE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
   EXPECT_THAT(Texts(runner.Score(Nodes({2, 1}))), ElementsAre("A 2 1"));
   ASSERT_THAT(runner.ignored_failures(), SizeIs(1)) << "it is counted once";
-  EXPECT_EQ(runner.ignored_failures()[0].point, v1alpha1::PRE_FILTER);
+  EXPECT_EQ(runner.ignored_failures()[0].point, v1beta1::EXTENSION_POINT_PRE_FILTER);
 }
 
 TEST_F(FailurePoliciesTest, AtLeastOneHostMustAnswer) {
@@ -161,7 +161,7 @@ TEST_F(FailurePoliciesTest, UseLastTakesTheScoresOfTheLastPodOfTheOwner) {
 TEST(LastScores, AgeAndNumberAreBounded) {
   LastScores scores;
   const absl::Time now = absl::FromUnixSeconds(1000);
-  v1alpha1::NodeSet nodes;
+  v1beta1::NodeSet nodes;
   nodes.add_slots(4);
   ScoreResponse kept;
   kept.add_plugins()->set_plugin("B");

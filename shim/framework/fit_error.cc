@@ -7,16 +7,16 @@
 #include "absl/strings/str_join.h"
 
 namespace outboard::framework {
-void Diagnosis::AddRejection(const v1alpha1::PluginStatus& status, uint32_t nodes) {
+void Diagnosis::AddRejection(const v1beta1::PluginStatus& status, uint32_t nodes) {
   for (const std::string& reason : status.reasons()) reasons[reason] += nodes;
   num_rejected_nodes += nodes;
   AddPlugin(status);
 }
 
-void Diagnosis::AddPlugin(const v1alpha1::PluginStatus& status) {
+void Diagnosis::AddPlugin(const v1beta1::PluginStatus& status) {
   if (status.plugin().empty()) return;
   unschedulable_plugins.insert(status.plugin());
-  if (status.code() == v1alpha1::PENDING) pending_plugins.insert(status.plugin());
+  if (status.code() == v1beta1::CODE_PENDING) pending_plugins.insert(status.plugin());
 }
 
 std::map<std::string, uint32_t> NodesByReason(const Diagnosis& diagnosis) {
@@ -57,7 +57,7 @@ std::string FitErrorMessage(const Diagnosis& diagnosis) {
   return message;
 }
 
-Diagnosis DiagnosisOfRejectedNode(const v1alpha1::PluginStatus& status) {
+Diagnosis DiagnosisOfRejectedNode(const v1beta1::PluginStatus& status) {
   Diagnosis diagnosis;
   diagnosis.num_all_nodes = 1;
   diagnosis.AddRejection(status, 1);

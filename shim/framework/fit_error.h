@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "proto/outboard/v1alpha1/call.pb.h"
+#include "outboard/v1beta1/call.pb.h"
 
 namespace outboard::framework {
 
@@ -33,9 +33,9 @@ struct Diagnosis {
   std::set<std::string> post_filter_plugins;
 
   // Counts `status` as the verdict on `nodes` more nodes.
-  void AddRejection(const v1alpha1::PluginStatus& status, uint32_t nodes);
+  void AddRejection(const v1beta1::PluginStatus& status, uint32_t nodes);
   // Records the rejecting plugin without a node.
-  void AddPlugin(const v1alpha1::PluginStatus& status);
+  void AddPlugin(const v1beta1::PluginStatus& status);
 };
 
 // How many nodes each reason excluded; empty if PreFilter rejected the pod.
@@ -45,7 +45,7 @@ std::map<std::string, uint32_t> NodesByReason(const Diagnosis& diagnosis);
 std::string FitErrorMessage(const Diagnosis& diagnosis);
 
 // The diagnosis of a pod that had a node and was rejected there by Reserve or Permit.
-Diagnosis DiagnosisOfRejectedNode(const v1alpha1::PluginStatus& status);
+Diagnosis DiagnosisOfRejectedNode(const v1beta1::PluginStatus& status);
 
 }  // namespace outboard::framework
 

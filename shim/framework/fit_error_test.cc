@@ -5,9 +5,9 @@
 namespace outboard::framework {
 namespace {
 
-v1alpha1::PluginStatus Status(const std::string& plugin, std::initializer_list<const char*> reasons,
-                              v1alpha1::Code code = v1alpha1::UNSCHEDULABLE) {
-  v1alpha1::PluginStatus status;
+v1beta1::PluginStatus Status(const std::string& plugin, std::initializer_list<const char*> reasons,
+                             v1beta1::Code code = v1beta1::CODE_UNSCHEDULABLE) {
+  v1beta1::PluginStatus status;
   status.set_plugin(plugin);
   status.set_code(code);
   for (const char* reason : reasons) status.add_reasons(reason);
@@ -47,7 +47,7 @@ TEST(FitErrorMessage, HasOnlyPreFiltersMessage) {
 
 TEST(FitErrorMessage, OfARejectedNodeCountsOne) {
   const Diagnosis diagnosis =
-      DiagnosisOfRejectedNode(Status("Gang", {"too few"}, v1alpha1::PENDING));
+      DiagnosisOfRejectedNode(Status("Gang", {"too few"}, v1beta1::CODE_PENDING));
   EXPECT_EQ(FitErrorMessage(diagnosis), "0/1 nodes are available: 1 too few.");
   EXPECT_EQ(diagnosis.pending_plugins, (std::set<std::string>{"Gang"}));
 }

@@ -9,7 +9,7 @@ HostCallTrace* CallRecorder::Find(size_t host) {
   return nullptr;
 }
 
-void CallRecorder::Asks(const v1alpha1::FilterRequest& request,
+void CallRecorder::Asks(const v1beta1::FilterRequest& request,
                         absl::Span<const uint32_t> candidates) {
   filter_.request = request;
   filter_.slots.clear();
@@ -17,25 +17,25 @@ void CallRecorder::Asks(const v1alpha1::FilterRequest& request,
     filter_.slots.push_back(candidates[(request.start_offset() + i) % candidates.size()]);
 }
 
-void CallRecorder::Answers(size_t host, const v1alpha1::PreFilterResponse& answer) {
+void CallRecorder::Answers(size_t host, const v1beta1::PreFilterResponse& answer) {
   if (HostCallTrace* exchange = Find(host)) exchange->pre_filter = answer;
 }
 
-void CallRecorder::Answers(size_t host, const v1alpha1::FilterResponse& answer) {
+void CallRecorder::Answers(size_t host, const v1beta1::FilterResponse& answer) {
   HostCallTrace* const exchange = Find(host);
   if (exchange == nullptr || exchange->filter.has_value()) return;
   exchange->filter = filter_;
   exchange->filter->response = answer;
 }
 
-void CallRecorder::Answers(size_t host, const v1alpha1::PreScoreResponse& answer) {
+void CallRecorder::Answers(size_t host, const v1beta1::PreScoreResponse& answer) {
   HostCallTrace* const exchange = Find(host);
   if (exchange == nullptr) return;
   exchange->scored = scored_;
   exchange->pre_score = answer;
 }
 
-void CallRecorder::Answers(size_t host, const v1alpha1::ScoreResponse& answer) {
+void CallRecorder::Answers(size_t host, const v1beta1::ScoreResponse& answer) {
   HostCallTrace* const exchange = Find(host);
   if (exchange == nullptr) return;
   exchange->scored = scored_;

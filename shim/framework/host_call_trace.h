@@ -8,26 +8,26 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 
 namespace outboard::framework {
 
 // A point is absent if the host was not asked there or its answer was not usable.
 struct HostCallTrace {
   struct Filter {
-    v1alpha1::FilterRequest request;  // its header is not used
-    std::vector<uint32_t> slots;      // the list of nodes, in the order of examination
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterRequest request;  // its header is not used
+    std::vector<uint32_t> slots;     // the list of nodes, in the order of examination
+    v1beta1::FilterResponse response;
   };
 
   size_t host = 0;  // index among the attempt's hosts
-  std::optional<v1alpha1::PreFilterResponse> pre_filter;
+  std::optional<v1beta1::PreFilterResponse> pre_filter;
   // Only late hosts get several questions at this point; this is the first.
   std::optional<Filter> filter;
-  v1alpha1::NodeSet scored;  // the nodes of PreScore and Score
-  std::optional<v1alpha1::PreScoreResponse> pre_score;
-  std::optional<v1alpha1::ScoreResponse> score;
+  v1beta1::NodeSet scored;  // the nodes of PreScore and Score
+  std::optional<v1beta1::PreScoreResponse> pre_score;
+  std::optional<v1beta1::ScoreResponse> score;
 };
 
 // Records the calls to the hosts that an observer wants to see.
@@ -40,13 +40,13 @@ class CallRecorder {
   bool empty() const { return exchanges_.empty(); }
 
   // The next question; `candidates` as in ExtensionPointRunner::Filter.
-  void Asks(const v1alpha1::FilterRequest& request, absl::Span<const uint32_t> candidates);
-  void Asks(const v1alpha1::NodeSet& scored) { scored_ = scored; }
+  void Asks(const v1beta1::FilterRequest& request, absl::Span<const uint32_t> candidates);
+  void Asks(const v1beta1::NodeSet& scored) { scored_ = scored; }
   // A host's answer to it.
-  void Answers(size_t host, const v1alpha1::PreFilterResponse& answer);
-  void Answers(size_t host, const v1alpha1::FilterResponse& answer);
-  void Answers(size_t host, const v1alpha1::PreScoreResponse& answer);
-  void Answers(size_t host, const v1alpha1::ScoreResponse& answer);
+  void Answers(size_t host, const v1beta1::PreFilterResponse& answer);
+  void Answers(size_t host, const v1beta1::FilterResponse& answer);
+  void Answers(size_t host, const v1beta1::PreScoreResponse& answer);
+  void Answers(size_t host, const v1beta1::ScoreResponse& answer);
 
   const std::vector<HostCallTrace>& exchanges() const { return exchanges_; }
 
@@ -55,7 +55,7 @@ class CallRecorder {
 
   std::vector<HostCallTrace> exchanges_;
   HostCallTrace::Filter filter_;
-  v1alpha1::NodeSet scored_;
+  v1beta1::NodeSet scored_;
 };
 
 }  // namespace outboard::framework

@@ -13,8 +13,8 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
 
 FilterResponse Rejecting(int count) {
   FilterResponse answer;
@@ -23,7 +23,7 @@ FilterResponse Rejecting(int count) {
   for (int i = 0; i < count; ++i) answer.add_rejected(0);
   auto* reason = answer.add_reasons();
   reason->set_plugin("Fake");
-  reason->set_code(v1alpha1::UNSCHEDULABLE);
+  reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
   return answer;
 }
 
@@ -35,11 +35,11 @@ class HostCallTraceTest : public ::testing::Test {
     for (ScriptedHost& host : scripted_) {
       hosts_.push_back({&host, 1});
       host.num_nodes = 3;
-      host.pre_filter = [](const v1alpha1::PreFilterRequest&) {
-        return v1alpha1::PreFilterResponse();
+      host.pre_filter = [](const v1beta1::PreFilterRequest&) {
+        return v1beta1::PreFilterResponse();
       };
       host.filter = [this](const FilterRequest&) {
-        v1alpha1::CycleResponse all;
+        v1beta1::CycleResponse all;
         scripted_[0].Feasible(&all);
         return all.filter();
       };

@@ -6,22 +6,22 @@
 namespace outboard::framework {
 namespace {
 
-constexpr char kPayload[] = "outboard.v1alpha1.CallError";
+constexpr char kPayload[] = "outboard.v1beta1.CallError";
 
-absl::StatusCode CodeOf(v1alpha1::CallError::Reason reason) {
-  using v1alpha1::CallError;
+absl::StatusCode CodeOf(v1beta1::CallError::Reason reason) {
+  using v1beta1::CallError;
   switch (reason) {
-    case CallError::STALE:
-    case CallError::SESSION_UNKNOWN:
-    case CallError::WRONG_INSTANCE:
-    case CallError::NOT_CONFIGURED:
+    case CallError::REASON_STALE:
+    case CallError::REASON_SESSION_UNKNOWN:
+    case CallError::REASON_WRONG_INSTANCE:
+    case CallError::REASON_NOT_CONFIGURED:
       return absl::StatusCode::kFailedPrecondition;
-    case CallError::ATTEMPT_UNKNOWN:
-    case CallError::OBJECT_UNKNOWN:
+    case CallError::REASON_ATTEMPT_UNKNOWN:
+    case CallError::REASON_OBJECT_UNKNOWN:
       return absl::StatusCode::kNotFound;
-    case CallError::INVALID:
+    case CallError::REASON_INVALID:
       return absl::StatusCode::kInvalidArgument;
-    case CallError::DRAINING:
+    case CallError::REASON_DRAINING:
       return absl::StatusCode::kUnavailable;
     default:
       return absl::StatusCode::kInternal;
@@ -30,17 +30,17 @@ absl::StatusCode CodeOf(v1alpha1::CallError::Reason reason) {
 
 }  // namespace
 
-v1alpha1::CallError::Reason CallErrorReason(const absl::Status& status) {
+v1beta1::CallError::Reason CallErrorReason(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
-  v1alpha1::CallError error;
+  v1beta1::CallError error;
   if (!payload.has_value() || !error.ParseFromString(std::string(*payload))) {
-    return v1alpha1::CallError::REASON_UNSPECIFIED;
+    return v1beta1::CallError::REASON_UNSPECIFIED;
   }
   return error.reason();
 }
 
-absl::Status CallErrorStatus(const v1alpha1::CallError& error) {
-  v1alpha1::CallError cut = error;
+absl::Status CallErrorStatus(const v1beta1::CallError& error) {
+  v1beta1::CallError cut = error;
   cut.set_message(CutText(error.message()));
   absl::Status status(CodeOf(cut.reason()), cut.message());
   status.SetPayload(kPayload, absl::Cord(cut.SerializeAsString()));

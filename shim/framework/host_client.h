@@ -14,17 +14,17 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/permit.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.pb.h"
-#include "proto/outboard/v1alpha1/reserve.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
+#include "outboard/v1beta1/pre_enqueue.pb.h"
+#include "outboard/v1beta1/queue_sort.pb.h"
+#include "outboard/v1beta1/reserve.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 
 namespace outboard::framework {
 
@@ -66,13 +66,15 @@ class HostClient {
  public:
   virtual ~HostClient() = default;
 
-  virtual const v1alpha1::GetHostInfoResponse& info() const = 0;
+  // HandshakeResponse.instance.
+  virtual const std::string& instance() const = 0;
+  virtual const v1beta1::GetHostInfoResponse& info() const = 0;
   // False once the host is lost or draining. Calls then fail at once.
   virtual bool usable() const = 0;
 
   // Queues changes for the host's cluster cache and starts to send them; never waits. Later calls
   // carry `request.version()`.
-  virtual void SendChanges(const v1alpha1::SyncRequest& request) = 0;
+  virtual void SendChanges(const v1beta1::SyncRequest& request) = 0;
   // Whether earlier changes are still on their way. What can wait is not sent then: a host that
   // does not read would make them pile up here.
   virtual bool sending() const { return false; }
@@ -82,52 +84,52 @@ class HostClient {
   // arrived.
   virtual absl::Time acknowledged_time() const { return absl::InfiniteFuture(); }
   // Takes what the host pushed since the last call; does not wait.
-  virtual std::vector<v1alpha1::SyncResponse> TakePushes() = 0;
+  virtual std::vector<v1beta1::SyncResponse> TakePushes() = 0;
 
   // The fast path. FAILED_PRECONDITION if the host does not have FUSED_CYCLE. `response` is reused
   // between calls to save allocations.
-  virtual absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,
-                             v1alpha1::CycleResponse* response) = 0;
+  virtual absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time deadline,
+                             v1beta1::CycleResponse* response) = 0;
 
-  virtual absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest request,
-                                                                absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
-                                                          absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(
-      v1alpha1::PostFilterRequest request, absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
-                                                              absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
-                                                        absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest request,
-                                                              absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(
-      v1alpha1::PreEnqueueRequest request, absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::ReserveResponse> Reserve(v1alpha1::ReserveRequest request,
-                                                            absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::UnreserveResponse> Unreserve(v1alpha1::UnreserveRequest request,
-                                                                absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
-                                                          absl::Time deadline) = 0;
-  virtual absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
-                                                            absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
+                                                               absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
+                                                         absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PostFilterResponse> PostFilter(v1beta1::PostFilterRequest request,
+                                                                 absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PreScoreResponse> PreScore(v1beta1::PreScoreRequest request,
+                                                             absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::ScoreResponse> Score(v1beta1::ScoreRequest request,
+                                                       absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::SortKeysResponse> SortKeys(v1beta1::SortKeysRequest request,
+                                                             absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
+                                                                 absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::ReserveResponse> Reserve(v1beta1::ReserveRequest request,
+                                                           absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::UnreserveResponse> Unreserve(v1beta1::UnreserveRequest request,
+                                                               absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PermitResponse> Permit(v1beta1::PermitRequest request,
+                                                         absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
+                                                           absl::Time deadline) = 0;
 
   // The same without waiting, so that several hosts work in parallel. These defaults are for
   // clients that cannot have several calls in flight.
-  virtual PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
-                                                           absl::Time deadline) {
+  virtual PendingAnswer<v1beta1::PreFilterResponse> Start(v1beta1::PreFilterRequest request,
+                                                          absl::Time deadline) {
     return Answered(PreFilter(std::move(request), deadline));
   }
-  virtual PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
-                                                        absl::Time deadline) {
+  virtual PendingAnswer<v1beta1::FilterResponse> Start(v1beta1::FilterRequest request,
+                                                       absl::Time deadline) {
     return Answered(Filter(std::move(request), deadline));
   }
-  virtual PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
-                                                          absl::Time deadline) {
+  virtual PendingAnswer<v1beta1::PreScoreResponse> Start(v1beta1::PreScoreRequest request,
+                                                         absl::Time deadline) {
     return Answered(PreScore(std::move(request), deadline));
   }
-  virtual PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
-                                                       absl::Time deadline) {
+  virtual PendingAnswer<v1beta1::ScoreResponse> Start(v1beta1::ScoreRequest request,
+                                                      absl::Time deadline) {
     return Answered(Score(std::move(request), deadline));
   }
 
@@ -139,9 +141,9 @@ class HostClient {
 };
 
 // The reason in a failed call's status; REASON_UNSPECIFIED if the call failed on the way.
-v1alpha1::CallError::Reason CallErrorReason(const absl::Status& status);
+v1beta1::CallError::Reason CallErrorReason(const absl::Status& status);
 // A status with `error`, and the gRPC code that call.proto assigns to its reason.
-absl::Status CallErrorStatus(const v1alpha1::CallError& error);
+absl::Status CallErrorStatus(const v1beta1::CallError& error);
 
 }  // namespace outboard::framework
 

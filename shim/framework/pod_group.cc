@@ -27,7 +27,7 @@ constexpr GroupField kFields[] = {
 
 }  // namespace
 
-std::string DeclaredGroup(const v1alpha1::Pod& pod) {
+std::string DeclaredGroup(const v1beta1::Pod& pod) {
   const std::string& ns = pod.namespace_();
   if (!pod.pod_group_name().empty())
     return absl::StrCat("kubernetes ", ns, "/", pod.pod_group_name());

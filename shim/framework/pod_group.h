@@ -4,14 +4,14 @@
 
 #include <string>
 
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::framework {
 
 // Equal for pods of one group, different for others; empty: the pod declares none. Reads the fields
 // of all dialects that plugins support (plugin_host/sdk/pod_groups.h), in their order of
 // precedence; a test compares the two. `pod` has all annotations. Pure.
-std::string DeclaredGroup(const v1alpha1::Pod& pod);
+std::string DeclaredGroup(const v1beta1::Pod& pod);
 
 }  // namespace outboard::framework
 

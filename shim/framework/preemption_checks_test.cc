@@ -16,8 +16,8 @@
 namespace outboard::framework::preemption_checks_test {
 namespace {
 
-v1alpha1::Pod PodWith(bool is_label, const std::string& key, const std::string& value) {
-  v1alpha1::Pod pod;
+v1beta1::Pod PodWith(bool is_label, const std::string& key, const std::string& value) {
+  v1beta1::Pod pod;
   pod.set_namespace_("ns");
   (is_label ? *pod.mutable_labels() : *pod.mutable_annotations())[key] = value;
   return pod;
@@ -31,7 +31,7 @@ constexpr const char* kAnnotations[] = {"scheduling.k8s.io/group-name",
                                         "gang.scheduling.koordinator.sh/name"};
 
 TEST(DeclaredGroup, OfEachDialect) {
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   pod.set_namespace_("ns");
   EXPECT_EQ(DeclaredGroup(pod), "");
   pod.set_pod_group_name("g");
@@ -57,8 +57,8 @@ TEST(DeclaredGroup, IsOneForTheWaysToDeclareIt) {
 }
 
 TEST(DeclaredGroup, DiffersByNamespaceNameDialectAndController) {
-  const v1alpha1::Pod pod = PodWith(true, "job-name", "g");
-  v1alpha1::Pod other = pod;
+  const v1beta1::Pod pod = PodWith(true, "job-name", "g");
+  v1beta1::Pod other = pod;
   other.set_namespace_("other");
   EXPECT_NE(DeclaredGroup(other), DeclaredGroup(pod));
   EXPECT_NE(DeclaredGroup(PodWith(true, "job-name", "h")), DeclaredGroup(pod));
@@ -94,7 +94,7 @@ kube::ClusterObjectPtr Budget(const std::string& name, const std::string& app, i
   auto object = std::make_shared<kube::ClusterObject>();
   object->object_uid = name;
   object->resource_version = "1";
-  v1alpha1::PodDisruptionBudget* const budget = object->object.mutable_pod_disruption_budget();
+  v1beta1::PodDisruptionBudget* const budget = object->object.mutable_pod_disruption_budget();
   budget->set_namespace_(name_space);
   budget->set_name(name);
   budget->set_disruptions_allowed(allowed);

@@ -11,14 +11,14 @@
 namespace outboard::framework {
 namespace {
 
-bool AsksForDevices(const v1alpha1::Container& container,
+bool AsksForDevices(const v1beta1::Container& container,
                     const cache::DeviceClassResources& devices) {
-  const auto& resources = container.requests().extended();
+  const auto& resources = container.requests().scalar();
   return std::any_of(resources.begin(), resources.end(),
                      [&](const auto& resource) { return devices.contains(resource.first); });
 }
 
-bool IsSet(const PodField& field, const v1alpha1::Pod& pod,
+bool IsSet(const PodField& field, const v1beta1::Pod& pod,
            const cache::DeviceClassResources& devices) {
   switch (field.kind) {
     case PodField::Kind::kUnknown:
@@ -38,7 +38,7 @@ bool IsSet(const PodField& field, const v1alpha1::Pod& pod,
     case PodField::Kind::kVolume:
       return std::any_of(
           pod.volumes().begin(), pod.volumes().end(),
-          [&](const v1alpha1::Volume& volume) { return volume.source() == field.key; });
+          [&](const v1beta1::Volume& volume) { return volume.source() == field.key; });
     case PodField::Kind::kLabel:
       return pod.labels().contains(field.key);
     case PodField::Kind::kAnnotation:
@@ -47,7 +47,7 @@ bool IsSet(const PodField& field, const v1alpha1::Pod& pod,
   return true;
 }
 
-bool Concerns(const InterestedPlugin& plugin, const v1alpha1::Pod& pod,
+bool Concerns(const InterestedPlugin& plugin, const v1beta1::Pod& pod,
               const cache::DeviceClassResources& devices) {
   return plugin.fields.empty() ||
          std::any_of(plugin.fields.begin(), plugin.fields.end(),
@@ -77,7 +77,7 @@ PodField::PodField(const std::string& path) {
   key = std::string(rest);
 }
 
-const ProfilePlan* ProfilePlan::For(const v1alpha1::Pod& pod,
+const ProfilePlan* ProfilePlan::For(const v1beta1::Pod& pod,
                                     const cache::DeviceClassResources& devices) const {
   for (const SkippedHost& host : skipped) {
     if (!Concerns(host.interest, pod, devices)) return host.without->For(pod, devices);
@@ -110,7 +110,7 @@ const ProfilePlan* ProfilePlanMap::Find(const std::string& profile) const {
   return it == plans_.end() ? nullptr : &it->second;
 }
 
-const ProfilePlan* ProfilePlanMap::For(const std::string& profile, const v1alpha1::Pod& pod,
+const ProfilePlan* ProfilePlanMap::For(const std::string& profile, const v1beta1::Pod& pod,
                                        const cache::DeviceClassResources& devices) const {
   const ProfilePlan* const plan = Find(profile);
   return plan == nullptr ? nullptr : plan->For(pod, devices);
@@ -143,14 +143,14 @@ size_t HostExtensionPoint::PositionOf(const std::string& plugin) const {
   return SIZE_MAX;
 }
 
-bool AnyInterestedIn(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod,
+bool AnyInterestedIn(const std::vector<InterestedPlugin>& plugins, const v1beta1::Pod& pod,
                      const cache::DeviceClassResources& devices) {
   return std::any_of(plugins.begin(), plugins.end(), [&](const InterestedPlugin& plugin) {
     return Concerns(plugin, pod, devices);
   });
 }
 
-bool AnyInterestedIn(const std::vector<HostExtensionPoint>& shares, const v1alpha1::Pod& pod,
+bool AnyInterestedIn(const std::vector<HostExtensionPoint>& shares, const v1beta1::Pod& pod,
                      const cache::DeviceClassResources& devices) {
   return std::any_of(shares.begin(), shares.end(), [&](const HostExtensionPoint& share) {
     return AnyInterestedIn(share.plugins, pod, devices);

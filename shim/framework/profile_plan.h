@@ -109,8 +109,7 @@ struct ProfilePlan {
   std::vector<SkippedHost> skipped;
 
   // The plan for a pod: this plan, or a plan without the hosts that are skipped for the pod. Pure.
-  const ProfilePlan* For(const v1alpha1::Pod& pod,
-                         const cache::DeviceClassResources& devices) const;
+  const ProfilePlan* For(const v1beta1::Pod& pod, const cache::DeviceClassResources& devices) const;
 };
 
 // The plans of all profiles. A new plan is written over the profile's last one, also the plans
@@ -122,7 +121,7 @@ class ProfilePlanMap {
   void Set(ProfilePlan plan);
   // Null: the profile has no plan.
   const ProfilePlan* Find(const std::string& profile) const;
-  const ProfilePlan* For(const std::string& profile, const v1alpha1::Pod& pod,
+  const ProfilePlan* For(const std::string& profile, const v1beta1::Pod& pod,
                          const cache::DeviceClassResources& devices) const;
   // By profile.
   const std::map<std::string, ProfilePlan>& all() const { return plans_; }
@@ -135,9 +134,9 @@ class ProfilePlanMap {
 };
 
 // Whether any of the plugins is interested in the pod; see plugin_host.proto, Interest. Pure.
-bool AnyInterestedIn(const std::vector<InterestedPlugin>& plugins, const v1alpha1::Pod& pod,
+bool AnyInterestedIn(const std::vector<InterestedPlugin>& plugins, const v1beta1::Pod& pod,
                      const cache::DeviceClassResources& devices);
-bool AnyInterestedIn(const std::vector<HostExtensionPoint>& shares, const v1alpha1::Pod& pod,
+bool AnyInterestedIn(const std::vector<HostExtensionPoint>& shares, const v1beta1::Pod& pod,
                      const cache::DeviceClassResources& devices);
 
 }  // namespace outboard::framework

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
 
 namespace outboard::framework {
 
@@ -19,7 +19,7 @@ class RejectedNodes {
  public:
   // Node i's reason, an index into the answer's `reasons`; nullopt if the answer has none. Call it
   // once for each rejected node, in order.
-  std::optional<uint32_t> NextReason(const v1alpha1::FilterResponse& answer, uint32_t i) {
+  std::optional<uint32_t> NextReason(const v1beta1::FilterResponse& answer, uint32_t i) {
     ++taken_;
     for (int reason = 0; reason < answer.rejected_for_size(); ++reason) {
       const std::string& nodes = answer.rejected_for(reason);

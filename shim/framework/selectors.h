@@ -5,7 +5,7 @@
 #include <string>
 
 #include "google/protobuf/map.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::framework {
 
@@ -13,12 +13,12 @@ using LabelMap = google::protobuf::Map<std::string, std::string>;
 
 // Whether the labels fulfil the selector; an empty selector matches everything. A requirement that
 // the API server would not accept is not fulfilled. Pure.
-bool Matches(const v1alpha1::LabelSelector& selector, const LabelMap& labels);
+bool Matches(const v1beta1::LabelSelector& selector, const LabelMap& labels);
 
 // Whether the node fulfils the term; a term without requirements matches no node. Pure.
-bool Matches(const v1alpha1::NodeSelectorTerm& term, const v1alpha1::Node& node);
+bool Matches(const v1beta1::NodeSelectorTerm& term, const v1beta1::Node& node);
 // Whether the node fulfils one of the terms. Pure.
-bool Matches(const v1alpha1::NodeSelector& selector, const v1alpha1::Node& node);
+bool Matches(const v1beta1::NodeSelector& selector, const v1beta1::Node& node);
 
 }  // namespace outboard::framework
 

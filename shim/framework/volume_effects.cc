@@ -11,10 +11,10 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::ClaimReference;
-using v1alpha1::PersistentVolume;
-using v1alpha1::PersistentVolumeClaim;
-using v1alpha1::StorageClass;
+using v1beta1::ClaimReference;
+using v1beta1::PersistentVolume;
+using v1beta1::PersistentVolumeClaim;
+using v1beta1::StorageClass;
 
 // What is wrong, for people; empty: nothing.
 using Fault = std::string;
@@ -37,13 +37,13 @@ bool IsCurrent(const Object& object, const std::string& uid, const std::string& 
   return object.uid() == uid && object.resource_version() == resource_version;
 }
 
-Fault ClaimFault(const PersistentVolumeClaim& claim, const v1alpha1::Pod& pod,
+Fault ClaimFault(const PersistentVolumeClaim& claim, const v1beta1::Pod& pod,
                  const StorageClass* storage_class) {
   if (claim.deleting()) return "the claim is being deleted";
   if (!claim.volume_name().empty()) return "the claim has a volume";
   if (storage_class == nullptr || storage_class->volume_binding_mode() != "WaitForFirstConsumer")
     return "the claim's class does not wait for a pod";
-  const bool is_named = absl::c_any_of(pod.volumes(), [&](const v1alpha1::Volume& volume) {
+  const bool is_named = absl::c_any_of(pod.volumes(), [&](const v1beta1::Volume& volume) {
     return volume.source() == "persistentVolumeClaim" && volume.claim_name() == claim.name();
   });
   // The claim of an ephemeral volume: another object may have its name.
@@ -67,7 +67,7 @@ Fault MatchFault(const PersistentVolume& volume, const PersistentVolumeClaim& cl
 }
 
 Fault VolumeFault(const PersistentVolume& volume, const PersistentVolumeClaim& claim,
-                  const v1alpha1::Node& node) {
+                  const v1beta1::Node& node) {
   if (volume.has_claim_ref() && !IsReservedFor(volume.claim_ref(), claim)) {
     return absl::StrCat("it is reserved for claim ", volume.claim_ref().namespace_(), "/",
                         volume.claim_ref().name(), " ", volume.claim_ref().uid());
@@ -88,13 +88,13 @@ Fault VolumeFault(const PersistentVolume& volume, const PersistentVolumeClaim& c
 }
 
 Fault ProvisionFault(const PersistentVolumeClaim& claim, const StorageClass& storage_class,
-                     const v1alpha1::Node& node) {
+                     const v1beta1::Node& node) {
   if (claim.has_selected_node() && claim.selected_node() != node.name())
     return absl::StrCat("its volume is made for node ", claim.selected_node());
   if (storage_class.provisioner().empty() || storage_class.provisioner() == kNoProvisioner)
     return "its class has no provisioner";
   const auto& topologies = storage_class.allowed_topologies();
-  const auto is_there = [&](const v1alpha1::NodeSelectorTerm& term) { return Matches(term, node); };
+  const auto is_there = [&](const v1beta1::NodeSelectorTerm& term) { return Matches(term, node); };
   if (!topologies.empty() && !absl::c_any_of(topologies, is_there))
     return absl::StrCat("its class makes no volumes for node ", node.name());
   return "";
@@ -106,20 +106,20 @@ class Objects {
   explicit Objects(const cache::ClusterState& cluster) : cluster_(cluster) {}
 
   const PersistentVolume* Volume(const std::string& name) const {
-    v1alpha1::ClusterObject named;
+    v1beta1::ClusterObject named;
     named.mutable_persistent_volume()->set_name(name);
     const kube::ClusterObjectPtr found = cluster_.FindObject(named);
     return found == nullptr ? nullptr : &found->object.persistent_volume();
   }
   const PersistentVolumeClaim* Claim(const std::string& name_space, const std::string& name) const {
-    v1alpha1::ClusterObject named;
+    v1beta1::ClusterObject named;
     named.mutable_persistent_volume_claim()->set_namespace_(name_space);
     named.mutable_persistent_volume_claim()->set_name(name);
     const kube::ClusterObjectPtr found = cluster_.FindObject(named);
     return found == nullptr ? nullptr : &found->object.persistent_volume_claim();
   }
   const StorageClass* Class(const std::string& name) const {
-    v1alpha1::ClusterObject named;
+    v1beta1::ClusterObject named;
     named.mutable_storage_class()->set_name(name);
     const kube::ClusterObjectPtr found = cluster_.FindObject(named);
     return found == nullptr ? nullptr : &found->object.storage_class();
@@ -129,8 +129,8 @@ class Objects {
   const cache::ClusterState& cluster_;
 };
 
-Fault BindFault(const v1alpha1::BindVolume& bind, const v1alpha1::Pod& pod,
-                const v1alpha1::Node& node, const Objects& objects) {
+Fault BindFault(const v1beta1::BindVolume& bind, const v1beta1::Pod& pod, const v1beta1::Node& node,
+                const Objects& objects) {
   const PersistentVolumeClaim* const claim =
       objects.Claim(bind.claim().namespace_(), bind.claim().name());
   if (claim == nullptr || !IsCurrent(*claim, bind.claim().uid(), bind.claim_resource_version()))
@@ -149,8 +149,8 @@ Fault BindFault(const v1alpha1::BindVolume& bind, const v1alpha1::Pod& pod,
   return "";
 }
 
-Fault SelectFault(const v1alpha1::SelectNode& select, const v1alpha1::Pod& pod,
-                  const v1alpha1::Node& node, const Objects& objects) {
+Fault SelectFault(const v1beta1::SelectNode& select, const v1beta1::Pod& pod,
+                  const v1beta1::Node& node, const Objects& objects) {
   const PersistentVolumeClaim* const claim = objects.Claim(select.namespace_(), select.name());
   if (claim == nullptr || !IsCurrent(*claim, select.uid(), select.resource_version()))
     return "it is unknown or has another version";
@@ -161,22 +161,22 @@ Fault SelectFault(const v1alpha1::SelectNode& select, const v1alpha1::Pod& pod,
 
 }  // namespace
 
-absl::Status CheckVolumeEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                                const v1alpha1::Pod& pod, const v1alpha1::Node& node,
+absl::Status CheckVolumeEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                                const v1beta1::Pod& pod, const v1beta1::Node& node,
                                 const cache::ClusterState& cluster) {
   const Objects objects(cluster);
   absl::flat_hash_set<absl::string_view> volumes;
-  for (const v1alpha1::Effect& effect : effects) {
+  for (const v1beta1::Effect& effect : effects) {
     std::string what;
     Fault fault;
     if (effect.has_bind_volume()) {
-      const v1alpha1::BindVolume& bind = effect.bind_volume();
+      const v1beta1::BindVolume& bind = effect.bind_volume();
       what = absl::StrCat("binds volume ", bind.name(), " to claim ", bind.claim().namespace_(),
                           "/", bind.claim().name());
       fault = volumes.insert(bind.name()).second ? BindFault(bind, pod, node, objects)
                                                  : "another effect binds it";
     } else if (effect.has_select_node()) {
-      const v1alpha1::SelectNode& select = effect.select_node();
+      const v1beta1::SelectNode& select = effect.select_node();
       what = absl::StrCat("selects node ", select.node_name(), " for claim ", select.namespace_(),
                           "/", select.name());
       fault = SelectFault(select, pod, node, objects);

@@ -4,8 +4,8 @@
 
 #include "absl/status/status.h"
 #include "google/protobuf/repeated_field.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "shim/cache/cluster_state.h"
 
 namespace outboard::framework {
@@ -19,8 +19,8 @@ namespace outboard::framework {
 // before the call. The API server rejects the write if an object has changed since, so what is
 // checked here is what is written to.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckVolumeEffects(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects,
-                                const v1alpha1::Pod& pod, const v1alpha1::Node& node,
+absl::Status CheckVolumeEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                                const v1beta1::Pod& pod, const v1beta1::Node& node,
                                 const cache::ClusterState& cluster);
 
 }  // namespace outboard::framework

@@ -14,9 +14,9 @@ namespace outboard::framework {
 namespace {
 
 using ::testing::HasSubstr;
-using v1alpha1::PersistentVolume;
-using v1alpha1::PersistentVolumeClaim;
-using v1alpha1::StorageClass;
+using v1beta1::PersistentVolume;
+using v1beta1::PersistentVolumeClaim;
+using v1beta1::StorageClass;
 
 // Pod p of namespace ns claims "data" and gets a node of zone "a". Volume pv fits.
 class VolumeEffectsTest : public ::testing::Test {
@@ -27,17 +27,17 @@ class VolumeEffectsTest : public ::testing::Test {
     pod_.set_uid("uid-p");
     pod_.set_namespace_("ns");
     pod_.set_name("p");
-    v1alpha1::Volume* volume = pod_.add_volumes();
+    v1beta1::Volume* volume = pod_.add_volumes();
     volume->set_name("v");
     volume->set_source("persistentVolumeClaim");
     volume->set_claim_name("data");
     volume = pod_.add_volumes();
     volume->set_name("tmp");
     volume->set_source("ephemeral");
-    v1alpha1::Effect effect;
+    v1beta1::Effect effect;
     effect.set_key("bind");
     effect.set_plugin("VolumeBinding");
-    v1alpha1::BindVolume* const bind = effect.mutable_bind_volume();
+    v1beta1::BindVolume* const bind = effect.mutable_bind_volume();
     bind->set_name("pv");
     bind->set_uid("uid-pv");
     bind->set_resource_version("7");
@@ -47,7 +47,7 @@ class VolumeEffectsTest : public ::testing::Test {
     bind->set_claim_resource_version("5");
     bind->set_bound_by_controller(true);
     bind_ = *bind;
-    v1alpha1::SelectNode* const select = effect.mutable_select_node();
+    v1beta1::SelectNode* const select = effect.mutable_select_node();
     select->set_namespace_("ns");
     select->set_name("data");
     select->set_uid("uid-data");
@@ -59,7 +59,7 @@ class VolumeEffectsTest : public ::testing::Test {
   PersistentVolumeClaim& claim() { return *claim_->object.mutable_persistent_volume_claim(); }
   StorageClass& storage_class() { return *class_->object.mutable_storage_class(); }
 
-  std::string Fault(const google::protobuf::RepeatedPtrField<v1alpha1::Effect>& effects) const {
+  std::string Fault(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects) const {
     cache::ClusterState cluster;
     for (const auto& object : {volume_, claim_, class_}) {
       if (object != nullptr) cluster.UpsertObject(std::make_shared<kube::ClusterObject>(*object));
@@ -68,14 +68,14 @@ class VolumeEffectsTest : public ::testing::Test {
     return std::string(CheckVolumeEffects(effects, pod_, node_, cluster).message());
   }
   std::string BindFault() const {
-    google::protobuf::RepeatedPtrField<v1alpha1::Effect> effects;
+    google::protobuf::RepeatedPtrField<v1beta1::Effect> effects;
     effects.Add()->set_key("bind");
     effects[0].set_plugin("VolumeBinding");
     *effects[0].mutable_bind_volume() = bind_;
     return Fault(effects);
   }
   std::string SelectFault() const {
-    google::protobuf::RepeatedPtrField<v1alpha1::Effect> effects;
+    google::protobuf::RepeatedPtrField<v1beta1::Effect> effects;
     effects.Add()->set_key("select");
     effects[0].set_plugin("VolumeBinding");
     *effects[0].mutable_select_node() = select_;
@@ -88,21 +88,21 @@ class VolumeEffectsTest : public ::testing::Test {
     volume().mutable_claim_ref()->set_uid(uid);
     bind_.set_bound_by_controller(false);
   }
-  static void Require(const std::string& zone, v1alpha1::NodeSelectorTerm* term) {
-    v1alpha1::SelectorRequirement* const requirement = term->add_match_expressions();
+  static void Require(const std::string& zone, v1beta1::NodeSelectorTerm* term) {
+    v1beta1::SelectorRequirement* const requirement = term->add_match_expressions();
     requirement->set_key("zone");
-    requirement->set_operator_(v1alpha1::SelectorRequirement::IN);
+    requirement->set_operator_(v1beta1::SelectorRequirement::OPERATOR_IN);
     requirement->add_values(zone);
   }
 
-  v1alpha1::Pod pod_;
-  v1alpha1::Node node_;
+  v1beta1::Pod pod_;
+  v1beta1::Node node_;
   std::shared_ptr<kube::ClusterObject> volume_ = testing::FreeVolume("pv", "uid-pv", "7");
   std::shared_ptr<kube::ClusterObject> claim_ =
       testing::WaitingClaim("ns", "data", "uid-data", "5");
   std::shared_ptr<kube::ClusterObject> class_ = testing::DelayedClass();
-  v1alpha1::BindVolume bind_;
-  v1alpha1::SelectNode select_;
+  v1beta1::BindVolume bind_;
+  v1beta1::SelectNode select_;
 };
 
 TEST_F(VolumeEffectsTest, AVolumeThatFitsMayBeBound) {
@@ -190,7 +190,7 @@ TEST_F(VolumeEffectsTest, AReservedVolumeMustFitToo) {
 }
 
 TEST_F(VolumeEffectsTest, OnlyTheVersionsThatTheShimKnowsAreWritten) {
-  const v1alpha1::BindVolume good = bind_;
+  const v1beta1::BindVolume good = bind_;
   // A version that the shim has not seen may be another tenant's.
   bind_.set_resource_version("8");
   EXPECT_THAT(BindFault(), HasSubstr("has another version"));
@@ -277,9 +277,9 @@ TEST_F(VolumeEffectsTest, AnEphemeralVolumesClaimMustBeThePods) {
 TEST_F(VolumeEffectsTest, AVolumeIsBoundOnce) {
   pod_.add_volumes()->set_source("persistentVolumeClaim");
   pod_.mutable_volumes(2)->set_claim_name("more");
-  google::protobuf::RepeatedPtrField<v1alpha1::Effect> effects;
+  google::protobuf::RepeatedPtrField<v1beta1::Effect> effects;
   for (const char* name : {"data", "more"}) {
-    v1alpha1::Effect& effect = *effects.Add();
+    v1beta1::Effect& effect = *effects.Add();
     effect.set_key(name);
     effect.set_plugin("VolumeBinding");
     *effect.mutable_bind_volume() = bind_;

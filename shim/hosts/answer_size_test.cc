@@ -16,17 +16,17 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/message.h"
 #include "gtest/gtest.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/permit.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.pb.h"
-#include "proto/outboard/v1alpha1/reserve.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
+#include "outboard/v1beta1/pre_enqueue.pb.h"
+#include "outboard/v1beta1/queue_sort.pb.h"
+#include "outboard/v1beta1/reserve.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 #include "shim/hosts/endpoint.h"
 
 namespace outboard::hosts {
@@ -35,7 +35,7 @@ namespace {
 using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 // Half of the shim's memory limit in deploy/.
 constexpr size_t kMaxParsedBytes = size_t{512} << 20;
@@ -138,7 +138,7 @@ FilterResponse LargestFilter() {
     filter.add_rejected(static_cast<uint32_t>(i));
     PluginStatus* reason = filter.add_reasons();
     reason->set_plugin("NodeResourcesFit");
-    reason->set_code(UNSCHEDULABLE);
+    reason->set_code(CODE_UNSCHEDULABLE);
     reason->add_reasons(absl::StrCat("node ", i, ": ", std::string(100, 'r')));
   }
   return filter;
@@ -210,9 +210,9 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
     PostFilterResponse post_filter;
     for (int i = 0; i < 65536; ++i) {
       PreemptionQuestion* question = post_filter.add_questions();
-      question->mutable_hypothesis()->set_slot(static_cast<uint32_t>(i));
-      question->mutable_hypothesis()->set_continues(true);
-      question->mutable_hypothesis()->add_added_pod_uids(PodUid(i));
+      question->mutable_simulated_node()->set_slot(static_cast<uint32_t>(i));
+      question->mutable_simulated_node()->set_continues(true);
+      question->mutable_simulated_node()->add_added_pod_uids(PodUid(i));
     }
     add("PostFilter, 65,536 questions", post_filter);
   }
@@ -224,11 +224,11 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
   {
     SyncResponse push;
     for (int i = 0; i < kWaitingPods; ++i) {
-      Wake* wake = push.mutable_wakes()->add_wakes();
+      QueueHint* wake = push.mutable_queue_hints()->add_hints();
       wake->set_uid(PodUid(i));
       wake->set_plugin("NodeResourcesFit");
       wake->mutable_event()->set_resource("Node");
-      wake->mutable_event()->add_actions(ClusterEvent::UPDATE_NODE_ALLOCATABLE);
+      wake->mutable_event()->add_actions(ClusterEvent::ACTION_UPDATE_NODE_ALLOCATABLE);
       wake->set_number(1000000);
     }
     add("Sync, 50,000 wakes at once", push);

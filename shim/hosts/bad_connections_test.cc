@@ -28,7 +28,8 @@
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
+using handshake::v1::HandshakeResponse;
 using testing::FakeHost;
 
 constexpr absl::Duration kDeadline = absl::Milliseconds(100);
@@ -130,23 +131,23 @@ class BadConnectionsTest : public ::testing::Test {
 
   // A client through `address` whose snapshot was acknowledged, or null.
   std::unique_ptr<GrpcHostClient> Connect(const std::string& address) {
-    auto channel = NewHostChannel(address);
+    const auto channel = NewHostChannel(address);
     // Like HostConnector: retries if a busy machine was too slow at first.
     const absl::Time limit = SteadyNow() + absl::Minutes(1);
-    auto info = Handshake(channel, absl::Seconds(10));
-    while (!info.ok() && SteadyNow() < limit) info = Handshake(channel, absl::Seconds(10));
-    EXPECT_TRUE(info.ok()) << info.status();
-    if (!info.ok()) return nullptr;
-    auto client = std::make_unique<GrpcHostClient>(&loop_, "session", channel, *info);
+    auto host = Handshake(channel, absl::Seconds(10));
+    while (!host.ok() && SteadyNow() < limit) host = Handshake(channel, absl::Seconds(10));
+    EXPECT_TRUE(host.ok()) << host.status();
+    if (!host.ok()) return nullptr;
+    auto client = std::make_unique<GrpcHostClient>(&loop_, "session", *host);
     EXPECT_TRUE(client->Configure(ConfigureRequest(), SteadyNow() + absl::Seconds(10)).ok());
     SyncRequest snapshot;
     snapshot.set_version(1);
-    snapshot.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (uint32_t i = 0; i < 20; ++i) snapshot.add_changes()->mutable_node_upsert()->set_slot(i);
     client->AwaitSnapshot(1);
     client->SendChanges(snapshot);
     snapshot.clear_changes();
-    snapshot.set_phase(SyncRequest::SNAPSHOT_END);
+    snapshot.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
     client->SendChanges(snapshot);
     while (!client->usable() && SteadyNow() < limit) loop_.Wait(limit);
     EXPECT_TRUE(client->usable());
@@ -157,13 +158,14 @@ class BadConnectionsTest : public ::testing::Test {
     const absl::Time began = SteadyNow();
     CycleRequest cycle;
     cycle.mutable_header()->set_attempt_id(attempt);
-    cycle.mutable_header()->set_snapshot_version(1);
+    cycle.mutable_header()->set_exact_version(1);
     cycle.set_deadline_micros(100000);
     CycleResponse response;
     client->Cycle(cycle, SteadyNow() + kDeadline, &response).IgnoreError();
     FilterRequest filter;
     client->Filter(filter, SteadyNow() + kDeadline).IgnoreError();
     SyncRequest delta;
+    delta.set_phase(SyncRequest::PHASE_DELTA);
     delta.set_version(static_cast<int64_t>(attempt) + 1);
     client->SendChanges(delta);
     loop_.RunReady();
@@ -227,12 +229,12 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
     shutdown(fd, SHUT_RDWR);
   });
   // Speaks the contract, with invalid answers.
-  const auto says = [&](const std::string& name, std::function<void(GetHostInfoResponse*)> change) {
+  const auto says = [&](const std::string& name, std::function<void(HandshakeResponse*)> change) {
     testing::ProxyHooks hooks;
     hooks.on_answer = [&, name, change](const google::protobuf::Message&,
                                         google::protobuf::Message* response, grpc::Status*) {
-      if (response->GetDescriptor() != GetHostInfoResponse::descriptor()) return;
-      change(static_cast<GetHostInfoResponse*>(response));
+      if (response->GetDescriptor() != HandshakeResponse::descriptor()) return;
+      change(static_cast<HandshakeResponse*>(response));
       absl::MutexLock lock(&mu);
       ++asked[name];
     };
@@ -240,11 +242,11 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
                                      NewHostChannel(good_->address()), hooks);
   };
   const auto no_name =
-      says("no-name", [](GetHostInfoResponse* info) { info->set_host_instance("No Name!"); });
+      says("no-name", [](HandshakeResponse* host) { host->set_instance("No Name!"); });
   const auto another_contract =
-      says("contract", [](GetHostInfoResponse* info) { info->set_contract_versions(0, "v9"); });
-  const auto too_large = says("large", [](GetHostInfoResponse* info) {
-    info->set_build(std::string(size_t{17} << 20, 'x'));
+      says("contract", [](HandshakeResponse* host) { host->set_contract_versions(0, "v9"); });
+  const auto too_large = says("large", [](HandshakeResponse* host) {
+    host->set_build(std::string(size_t{17} << 20, 'x'));
   });
 
   config::ShimConfig config;
@@ -257,8 +259,7 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
   std::set<std::string> answered;
   {
     HostConnector::Callbacks callbacks;
-    callbacks.on_handshake = [&](const Endpoint& endpoint, const std::shared_ptr<grpc::Channel>&,
-                                 const GetHostInfoResponse&) {
+    callbacks.on_handshake = [&](const Endpoint& endpoint, const HostConnection&) {
       absl::MutexLock lock(&mu);
       answered.insert(endpoint.host);
     };
@@ -290,8 +291,7 @@ TEST_F(BadConnectionsTest, AHostThatHangsIsReportedUntilItAnswers) {
   std::vector<absl::Duration> silences;
   int answers = 0;
   HostConnector::Callbacks callbacks;
-  callbacks.on_handshake = [](const Endpoint&, const std::shared_ptr<grpc::Channel>&,
-                              const GetHostInfoResponse&) {};
+  callbacks.on_handshake = [](const Endpoint&, const HostConnection&) {};
   callbacks.on_ready = [&](const std::string&, const std::string&, const std::string&) {
     absl::MutexLock lock(&mu);
     ++answers;
@@ -305,8 +305,8 @@ TEST_F(BadConnectionsTest, AHostThatHangsIsReportedUntilItAnswers) {
     silences.push_back(silence);
   };
   good_->Answer<ProbeRequest, ProbeResponse>([](const ProbeRequest&, ProbeResponse* response) {
-    response->set_host_instance("fake-1");
-    response->set_state(ProbeResponse::READY);
+    response->set_instance("fake-1");
+    response->set_state(ProbeResponse::STATE_READY);
     return grpc::Status::OK;
   });
   testing::Fault hangs;

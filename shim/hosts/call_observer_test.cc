@@ -18,7 +18,7 @@
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using ::testing::AllOf;
 using testing::CallFailure;
 using ::testing::ElementsAre;
@@ -50,8 +50,8 @@ class CallObserverTest : public ::testing::Test {
   CallObserverTest()
       : host_(testing::FakeHost::Start(
             absl::StrCat("unix:", ::testing::TempDir(), "outboard-observed-", getpid()))),
-        channel_(NewHostChannel(host_->address())),
-        client_(&loop_, "session", channel_, *Handshake(channel_, absl::Seconds(10))) {
+        client_(&loop_, "session",
+                *Handshake(NewHostChannel(host_->address()), absl::Seconds(10))) {
     client_.SetCallObserver(&record_);
   }
   static absl::Time Soon() { return SteadyNow() + absl::Seconds(30); }
@@ -73,7 +73,6 @@ class CallObserverTest : public ::testing::Test {
   std::unique_ptr<testing::FakeHost> host_;
   HostLoop loop_;
   Record record_;
-  std::shared_ptr<grpc::Channel> channel_;
   GrpcHostClient client_;
   CycleResponse response_;
   uint64_t attempt_ = 0;
@@ -111,11 +110,11 @@ TEST_F(CallObserverTest, CallsInParallelAreObservedWhenTheirAnswersArrive) {
 }
 
 TEST_F(CallObserverTest, TheResultIsGrpcsCode) {
-  host_->Inject<ReserveRequest>({.status = CallFailure(CallError::ATTEMPT_UNKNOWN, "no")});
+  host_->Inject<ReserveRequest>({.status = CallFailure(CallError::REASON_ATTEMPT_UNKNOWN, "no")});
   EXPECT_FALSE(client_.Reserve(ReserveRequest(), Soon()).ok());
   host_->Inject<PermitRequest>({.delay = absl::Seconds(20)});
   EXPECT_FALSE(client_.Permit(PermitRequest(), SteadyNow() + absl::Milliseconds(50)).ok());
-  host_->Inject<CycleRequest>({.status = CallFailure(CallError::STALE, "no")});
+  host_->Inject<CycleRequest>({.status = CallFailure(CallError::REASON_STALE, "no")});
   EXPECT_FALSE(Cycle().ok());
   host_->Inject<CycleRequest>({.delay = absl::Seconds(20)});
   EXPECT_FALSE(Cycle(SteadyNow() + absl::Milliseconds(50)).ok());
@@ -124,19 +123,6 @@ TEST_F(CallObserverTest, TheResultIsGrpcsCode) {
   EXPECT_GE(record_.durations[1], absl::Milliseconds(50));
   EXPECT_GE(record_.durations[3], absl::Milliseconds(50));
   EXPECT_THAT(record_.evaluations, IsEmpty()) << "nothing was evaluated";
-}
-
-// Hosts of version 0.1 send a CallError without a status around it.
-TEST_F(CallObserverTest, ABareErrorIsUnderstood) {
-  CallError error;
-  error.set_reason(CallError::ATTEMPT_UNKNOWN);
-  error.set_message("no");
-  const auto reason_of = [&](grpc::StatusCode code) {
-    host_->Inject<ReserveRequest>({.status = grpc::Status(code, "no", error.SerializeAsString())});
-    return framework::CallErrorReason(client_.Reserve(ReserveRequest(), Soon()).status());
-  };
-  EXPECT_EQ(reason_of(grpc::StatusCode::NOT_FOUND), CallError::ATTEMPT_UNKNOWN);
-  EXPECT_EQ(reason_of(grpc::StatusCode::UNAVAILABLE), CallError::REASON_UNSPECIFIED);
 }
 
 TEST_F(CallObserverTest, TheHostsAccountIsBoundedByTheCall) {

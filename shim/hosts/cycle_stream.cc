@@ -10,22 +10,22 @@ constexpr absl::Duration kFinishDeadline = absl::Milliseconds(100);
 
 }  // namespace
 
-CycleStream::CycleStream(HostLoop* loop, v1alpha1::CycleService::Stub* stub)
+CycleStream::CycleStream(HostLoop* loop, v1beta1::CycleService::Stub* stub)
     : loop_(loop), started_(this), read_(this), written_(this), finished_(this) {
   stream_ = stub->PrepareAsyncCycle(&context_, loop->queue());
   ++operations_;
   stream_->StartCall(&started_);
 }
 
-void CycleStream::Send(const v1alpha1::CycleRequest& request) {
+void CycleStream::Send(const v1beta1::CycleRequest& request) {
   answered_ = false;
   operations_ += 2;
   stream_->Write(request, &written_);
   stream_->Read(&response_, &read_);
 }
 
-bool CycleStream::Exchange(const v1alpha1::CycleRequest& request, absl::Time deadline,
-                           v1alpha1::CycleResponse* response) {
+bool CycleStream::Exchange(const v1beta1::CycleRequest& request, absl::Time deadline,
+                           v1beta1::CycleResponse* response) {
   if (!loop_->RunUntil(start_done_, deadline) || broken_) return false;
   Send(request);
   if (!loop_->RunUntil(answered_, deadline) || broken_) return false;
@@ -37,12 +37,12 @@ bool CycleStream::Exchange(const v1alpha1::CycleRequest& request, absl::Time dea
   return true;
 }
 
-void CycleStream::Begin(const v1alpha1::CycleRequest& request) {
+void CycleStream::Begin(const v1beta1::CycleRequest& request) {
   under_way_ = true;
   Send(request);
 }
 
-bool CycleStream::TryTake(v1alpha1::CycleResponse* response) {
+bool CycleStream::TryTake(v1beta1::CycleResponse* response) {
   if (!answered_ || !write_done_ || broken_) return false;
   under_way_ = false;
   write_done_ = false;

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "shim/hosts/host_loop.h"
 
 namespace outboard::hosts {
@@ -19,16 +19,16 @@ namespace outboard::hosts {
 // `loop` outlives it.
 class CycleStream {
  public:
-  CycleStream(HostLoop* loop, v1alpha1::CycleService::Stub* stub);
+  CycleStream(HostLoop* loop, v1beta1::CycleService::Stub* stub);
 
   // False at `deadline` or if the stream broke; see `broken()`.
-  bool Exchange(const v1alpha1::CycleRequest& request, absl::Time deadline,
-                v1alpha1::CycleResponse* response);
+  bool Exchange(const v1beta1::CycleRequest& request, absl::Time deadline,
+                v1beta1::CycleResponse* response);
   // The same without waiting: Begin, then TryTake until it returns true.
   bool CanBegin() const { return start_done_ && !broken_ && !under_way_; }
   bool under_way() const { return under_way_; }
-  void Begin(const v1alpha1::CycleRequest& request);
-  bool TryTake(v1alpha1::CycleResponse* response);
+  void Begin(const v1beta1::CycleRequest& request);
+  bool TryTake(v1beta1::CycleResponse* response);
   bool broken() const { return broken_; }
   // Why it broke; nullopt: the host did not say.
   std::optional<grpc::Status> Finish();
@@ -52,17 +52,17 @@ class CycleStream {
   void OnWritten() { write_done_ = true; }
   void OnRead() { answered_ = true; }
   void OnFinished() { finish_done_ = true; }
-  void Send(const v1alpha1::CycleRequest& request);
+  void Send(const v1beta1::CycleRequest& request);
 
   HostLoop* const loop_;
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientAsyncReaderWriter<v1alpha1::CycleRequest, v1alpha1::CycleResponse>>
+  std::unique_ptr<grpc::ClientAsyncReaderWriter<v1beta1::CycleRequest, v1beta1::CycleResponse>>
       stream_;
   Step<&CycleStream::OnStarted> started_;
   Step<&CycleStream::OnRead> read_;
   Step<&CycleStream::OnWritten> written_;
   Step<&CycleStream::OnFinished> finished_;
-  v1alpha1::CycleResponse response_;
+  v1beta1::CycleResponse response_;
   grpc::Status status_;
   bool start_done_ = false;
   bool write_done_ = false;

@@ -76,9 +76,9 @@ TEST_F(EndpointTest, ThePeerMustBeAnAllowedUser) {
        {std::vector<int64_t>{}, std::vector<int64_t>{int64_t{geteuid()}}}) {
     auto channel = Dial(endpoint, allowed);
     ASSERT_TRUE(channel.ok()) << channel.status();
-    auto info = Handshake(*channel, absl::Seconds(10));
-    ASSERT_TRUE(info.ok()) << info.status();
-    EXPECT_EQ(info->host_instance(), "one");
+    const auto host = Handshake(*channel, absl::Seconds(10));
+    ASSERT_TRUE(host.ok()) << host.status();
+    EXPECT_EQ(host->identity.instance(), "one");
   }
 }
 
@@ -119,7 +119,7 @@ TEST_F(EndpointTest, AHangingHostDoesNotDelayOthers) {
   const absl::Time began = SteadyNow();
   {
     HostConnector connector(
-        config, {[&](Endpoint endpoint, auto, auto) {
+        config, {[&](Endpoint endpoint, HostConnection) {
                    if (endpoint.host == "z") answered.Notify();
                  },
                  [](std::string, std::string, std::string) {}, [](std::string, std::string) {},

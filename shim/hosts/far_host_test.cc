@@ -29,9 +29,9 @@ namespace outboard::hosts {
 namespace {
 
 using testing::FakeHost;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::ProbeRequest;
-using v1alpha1::ProbeResponse;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::ProbeRequest;
+using v1beta1::ProbeResponse;
 
 sockaddr_in Loopback(int port) {
   sockaddr_in name = {};
@@ -122,8 +122,8 @@ class FarHostTest : public ::testing::Test {
     options.pem_key_cert_pairs.push_back({host.key, host.certificate});
     host_ = FakeHost::Start("127.0.0.1:0", "far-1", grpc::SslServerCredentials(options));
     host_->Answer<ProbeRequest, ProbeResponse>([](const ProbeRequest&, ProbeResponse* response) {
-      response->set_host_instance("far-1");
-      response->set_state(ProbeResponse::READY);
+      response->set_instance("far-1");
+      response->set_state(ProbeResponse::STATE_READY);
       return grpc::Status::OK;
     });
     int port = 0;
@@ -150,9 +150,9 @@ TEST_F(FarHostTest, IsReachedOverASlowLink) {
   link_->SetLatency(absl::Milliseconds(50));
   auto channel = Dial(endpoint(), {});
   ASSERT_TRUE(channel.ok()) << channel.status();
-  auto info = Handshake(*channel, absl::Seconds(30));
-  ASSERT_TRUE(info.ok()) << info.status();
-  EXPECT_EQ(info->host_instance(), "far-1");
+  const auto host = Handshake(*channel, absl::Seconds(30));
+  ASSERT_TRUE(host.ok()) << host.status();
+  EXPECT_EQ(host->identity.instance(), "far-1");
 }
 
 // Its connections do not end, or those to it are refused by another machine on the way.
@@ -167,8 +167,7 @@ TEST_F(FarHostTest, ThatVanishesIsReportedUntilItAnswers) {
   absl::Duration silence;
   int answers = 0;
   HostConnector::Callbacks callbacks;
-  callbacks.on_handshake = [](const Endpoint&, const std::shared_ptr<grpc::Channel>&,
-                              const GetHostInfoResponse&) {};
+  callbacks.on_handshake = [](const Endpoint&, const HostConnection&) {};
   callbacks.on_ready = [&](const std::string&, const std::string&, const std::string&) {
     absl::MutexLock lock(&mu);
     ++answers;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -12,35 +11,21 @@
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
-#include "shim/hosts/host_info_check.h"
-#include "shim/hosts/inline_host.h"
 
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr char kContractVersion[] = "v1alpha1";
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(absl::Now() + (deadline - SteadyNow()));
 }
 
-// Hosts of version 0.1 send the error without a google.rpc.Status around it.
-std::optional<CallError> BareCallErrorOf(const grpc::Status& status) {
-  CallError error;
-  if (status.error_details().empty() || !error.ParseFromString(status.error_details()) ||
-      call_errors::CodeOf(error.reason()) != status.error_code()) {
-    return std::nullopt;
-  }
-  return error;
-}
-
 absl::Status ToAbslStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
-  auto error = call_errors::CallErrorOf(status);
-  if (!error.has_value()) error = BareCallErrorOf(status);
+  const auto error = call_errors::CallErrorOf(status);
   if (error.has_value() && error->reason() != CallError::REASON_UNSPECIFIED)
     return framework::CallErrorStatus(*error);
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
@@ -50,42 +35,6 @@ absl::Status ToAbslStatus(const grpc::Status& status) {
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 
 }  // namespace
-
-namespace {
-
-bool IsInstance(const std::string& id) {
-  return !id.empty() && id.size() <= 63 && absl::c_all_of(id, [](unsigned char c) {
-    return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
-  });
-}
-
-}  // namespace
-
-absl::StatusOr<GetHostInfoResponse> Handshake(const std::shared_ptr<grpc::Channel>& channel,
-                                              absl::Duration timeout) {
-  auto stub = PluginHostService::NewStub(channel);
-  grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(SteadyNow() + timeout));
-  GetHostInfoRequest request;
-  request.add_contract_versions(kContractVersion);
-  GetHostInfoResponse info;
-  if (grpc::Status status = stub->GetHostInfo(&context, request, &info); !status.ok()) {
-    return ToAbslStatus(status);
-  }
-  if (!absl::c_linear_search(info.contract_versions(), kContractVersion)) {
-    return absl::FailedPreconditionError(absl::StrCat("the host supports contract versions ",
-                                                      absl::StrJoin(info.contract_versions(), ", "),
-                                                      ", this shim supports ", kContractVersion));
-  }
-  if (!IsInstance(info.host_instance())) {
-    return absl::FailedPreconditionError(absl::StrCat("host_instance \"",
-                                                      framework::CutText(info.host_instance(), 100),
-                                                      "\" must match [a-z0-9-]{1,63}"));
-  }
-  if (absl::Status bounded = CheckHostInfo(info); !bounded.ok()) return bounded;
-  if (absl::Status possible = hosts::CheckInlineInfo(info); !possible.ok()) return possible;
-  return info;
-}
 
 // The change stream. One write is in flight at a time; later messages wait in order.
 class GrpcHostClient::SyncStream {
@@ -203,13 +152,13 @@ class GrpcHostClient::SyncStream {
   int operations_ = 0;
 };
 
-GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id,
-                               std::shared_ptr<grpc::Channel> channel, GetHostInfoResponse info,
+GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConnection host,
                                const HostLimits& limits)
     : loop_(loop),
       session_id_(std::move(session_id)),
-      channel_(std::move(channel)),
-      info_(std::move(info)),
+      channel_(std::move(host.channel)),
+      instance_(host.identity.instance()),
+      info_(std::move(host.info)),
       host_stub_(PluginHostService::NewStub(channel_)),
       state_stub_(ClusterStateService::NewStub(channel_)),
       cycle_stub_(CycleService::NewStub(channel_)),
@@ -285,7 +234,7 @@ absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time de
   if (!std::exchange(cycle_introduced_, true)) {
     CycleRequest first = request;
     first.mutable_header()->set_session_id(session_id_);
-    first.mutable_header()->set_host_instance(info_.host_instance());
+    first.mutable_header()->set_instance(instance_);
     answered = cycle_->Exchange(first, deadline, response);
   } else {
     answered = cycle_->Exchange(request, deadline, response);
@@ -321,10 +270,10 @@ bool GrpcHostClient::StartCycle(const CycleRequest& request) {
   if (!cycle_->CanBegin()) return false;
   CycleRequest sent = request;
   sent.mutable_header()->clear_session_id();
-  sent.mutable_header()->clear_host_instance();
+  sent.mutable_header()->clear_instance();
   if (!std::exchange(cycle_introduced_, true)) {
     sent.mutable_header()->set_session_id(session_id_);
-    sent.mutable_header()->set_host_instance(info_.host_instance());
+    sent.mutable_header()->set_instance(instance_);
   }
   cycle_->Begin(sent);
   return true;
@@ -419,7 +368,7 @@ framework::PendingAnswer<Response> GrpcHostClient::Begin(Call call_kind, Stub* s
                                                          absl::Time deadline) {
   if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
   request.mutable_header()->set_session_id(session_id_);
-  request.mutable_header()->set_host_instance(info_.host_instance());
+  request.mutable_header()->set_instance(instance_);
   const CallTimer timer(call_observer_, call_kind);
   auto call = std::make_unique<UnaryCall<Response>>(loop_, timer, stub, prepare, request, deadline);
   auto is_there = [call = call.get()] { return call->done(); };
@@ -470,13 +419,11 @@ GrpcHostClient::~GrpcHostClient() {
 void GrpcHostClient::AwaitReady() {
   ProbeRequest request;
   request.set_session_id(session_id_);
-  readiness_ =
-      new ReadinessWatch(loop_, channel_, request, info_.host_instance(), [this] { lost_ = true; });
+  readiness_ = new ReadinessWatch(loop_, channel_, request, instance_, [this] { lost_ = true; });
 }
 
 void GrpcHostClient::StartConfigure(ConfigureRequest request, absl::Time deadline) {
   request.set_session_id(session_id_);
-  request.set_contract_version(kContractVersion);
   configure_ = new ConfigureCall(this, request, deadline);
 }
 
@@ -523,7 +470,7 @@ void GrpcHostClient::SendDrain() {
   absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,           \
                                                           absl::Time deadline) {             \
     request.mutable_header()->set_session_id(session_id_);                                   \
-    request.mutable_header()->set_host_instance(info_.host_instance());                      \
+    request.mutable_header()->set_instance(instance_);                                       \
     return Unary<Method##Response>(Call::k##Method, stub.get(),                              \
                                    &Service::Stub::PrepareAsync##Method, std::move(request), \
                                    deadline);                                                \

@@ -9,35 +9,28 @@
 #include <string>
 #include <vector>
 
-#include "proto/outboard/v1alpha1/cluster_state.grpc.pb.h"
-#include "proto/outboard/v1alpha1/cycle.grpc.pb.h"
-#include "proto/outboard/v1alpha1/filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/permit.grpc.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_bind.grpc.pb.h"
-#include "proto/outboard/v1alpha1/pre_enqueue.grpc.pb.h"
-#include "proto/outboard/v1alpha1/queue_sort.grpc.pb.h"
-#include "proto/outboard/v1alpha1/reserve.grpc.pb.h"
-#include "proto/outboard/v1alpha1/score.grpc.pb.h"
+#include "outboard/v1beta1/cluster_state.grpc.pb.h"
+#include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_filter.grpc.pb.h"
+#include "outboard/v1beta1/pre_bind.grpc.pb.h"
+#include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
+#include "outboard/v1beta1/queue_sort.grpc.pb.h"
+#include "outboard/v1beta1/reserve.grpc.pb.h"
+#include "outboard/v1beta1/score.grpc.pb.h"
 #include "shim/framework/host_client.h"
 #include "shim/hosts/call_observer.h"
 #include "shim/hosts/cycle_stream.h"
 #include "shim/hosts/endpoint.h"
+#include "shim/hosts/handshake.h"
 #include "shim/hosts/host_limits.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/push_inbox.h"
 #include "shim/hosts/readiness_watch.h"
 
 namespace outboard::hosts {
-
-// Reads a host's info and checks for a common contract version.
-//
-// Threading: any thread; blocks.
-// Errors: UNAVAILABLE while nothing answers; FAILED_PRECONDITION without a common version or for a
-// malformed answer.
-absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
-    const std::shared_ptr<grpc::Channel>& channel, absl::Duration timeout);
 
 // One instance of a host.
 //
@@ -49,17 +42,17 @@ absl::StatusOr<v1alpha1::GetHostInfoResponse> Handshake(
 // Errors: as framework::HostClient.
 class GrpcHostClient final : public framework::HostClient {
  public:
-  GrpcHostClient(HostLoop* loop, std::string session_id, std::shared_ptr<grpc::Channel> channel,
-                 v1alpha1::GetHostInfoResponse info, const HostLimits& limits = HostLimits());
+  GrpcHostClient(HostLoop* loop, std::string session_id, HostConnection host,
+                 const HostLimits& limits = HostLimits());
   ~GrpcHostClient() override;
 
   // Waits for the answer; for programs that have nothing else to do.
-  absl::StatusOr<v1alpha1::ConfigureResponse> Configure(v1alpha1::ConfigureRequest request,
-                                                        absl::Time deadline);
+  absl::StatusOr<v1beta1::ConfigureResponse> Configure(v1beta1::ConfigureRequest request,
+                                                       absl::Time deadline);
   // Does not wait: a host that does not serve yet must not delay the serving ones.
-  void StartConfigure(v1alpha1::ConfigureRequest request, absl::Time deadline);
+  void StartConfigure(v1beta1::ConfigureRequest request, absl::Time deadline);
   // The answer once it has arrived; nullopt before that, and after it was taken.
-  std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> TakeConfigured();
+  std::optional<absl::StatusOr<v1beta1::ConfigureResponse>> TakeConfigured();
   // The host is usable once it acknowledges `version`.
   void AwaitSnapshot(int64_t version) { snapshot_version_ = version; }
   // The host keeps no cluster cache: it is usable once it reports that it is ready.
@@ -81,7 +74,8 @@ class GrpcHostClient final : public framework::HostClient {
   int64_t acknowledged_version() const override { return acknowledged_version_; }
   absl::Time acknowledged_time() const override { return acknowledged_time_; }
 
-  const v1alpha1::GetHostInfoResponse& info() const override { return info_; }
+  const std::string& instance() const override { return instance_; }
+  const v1beta1::GetHostInfoResponse& info() const override { return info_; }
   bool usable() const override {
     if (lost_ || draining_) return false;
     if (readiness_ != nullptr) return readiness_->ready();
@@ -89,47 +83,47 @@ class GrpcHostClient final : public framework::HostClient {
   }
   // A cycle whose answer the scheduler does not wait for; one at a time. False: the stream is not
   // open yet, or an answer is outstanding.
-  bool StartCycle(const v1alpha1::CycleRequest& request);
+  bool StartCycle(const v1beta1::CycleRequest& request);
   // The answer once it has arrived; an error if the stream broke.
-  std::optional<absl::StatusOr<v1alpha1::CycleResponse>> TakeCycle();
+  std::optional<absl::StatusOr<v1beta1::CycleResponse>> TakeCycle();
   bool cycle_under_way() const;
   // Stops waiting.
   void DropCycle();
   bool sending() const override;
-  void SendChanges(const v1alpha1::SyncRequest& request) override;
-  std::vector<v1alpha1::SyncResponse> TakePushes() override;
-  absl::Status Cycle(const v1alpha1::CycleRequest& request, absl::Time deadline,
-                     v1alpha1::CycleResponse* response) override;
-  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest request,
-                                                        absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
-                                                  absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(v1alpha1::PostFilterRequest request,
-                                                          absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
-                                                      absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
-                                                absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest request,
-                                                      absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(v1alpha1::PreEnqueueRequest request,
-                                                          absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::ReserveResponse> Reserve(v1alpha1::ReserveRequest request,
-                                                    absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::UnreserveResponse> Unreserve(v1alpha1::UnreserveRequest request,
-                                                        absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
-                                                  absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
-                                                    absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
-                                                              absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
-                                                           absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
+  void SendChanges(const v1beta1::SyncRequest& request) override;
+  std::vector<v1beta1::SyncResponse> TakePushes() override;
+  absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time deadline,
+                     v1beta1::CycleResponse* response) override;
+  absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
+                                                       absl::Time deadline) override;
+  absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
+                                                 absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PostFilterResponse> PostFilter(v1beta1::PostFilterRequest request,
+                                                         absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreScoreResponse> PreScore(v1beta1::PreScoreRequest request,
+                                                     absl::Time deadline) override;
+  absl::StatusOr<v1beta1::ScoreResponse> Score(v1beta1::ScoreRequest request,
+                                               absl::Time deadline) override;
+  absl::StatusOr<v1beta1::SortKeysResponse> SortKeys(v1beta1::SortKeysRequest request,
+                                                     absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
+                                                         absl::Time deadline) override;
+  absl::StatusOr<v1beta1::ReserveResponse> Reserve(v1beta1::ReserveRequest request,
+                                                   absl::Time deadline) override;
+  absl::StatusOr<v1beta1::UnreserveResponse> Unreserve(v1beta1::UnreserveRequest request,
+                                                       absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PermitResponse> Permit(v1beta1::PermitRequest request,
+                                                 absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
+                                                   absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::PreFilterResponse> Start(v1beta1::PreFilterRequest request,
                                                              absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
+  framework::PendingAnswer<v1beta1::FilterResponse> Start(v1beta1::FilterRequest request,
                                                           absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::PreScoreResponse> Start(v1beta1::PreScoreRequest request,
+                                                            absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::ScoreResponse> Start(v1beta1::ScoreRequest request,
+                                                         absl::Time deadline) override;
 
  private:
   template <typename Response>
@@ -145,32 +139,33 @@ class GrpcHostClient final : public framework::HostClient {
   framework::PendingAnswer<Response> Begin(Call call_kind, Stub* stub, Prepare prepare,
                                            Request request, absl::Time deadline);
   // Cycle, without observing it. `response` is empty unless the host answered.
-  absl::Status Exchange(const v1alpha1::CycleRequest& request, absl::Time deadline,
-                        v1alpha1::CycleResponse* response);
+  absl::Status Exchange(const v1beta1::CycleRequest& request, absl::Time deadline,
+                        v1beta1::CycleResponse* response);
   // Notes what the answer of a call reveals about the connection.
   template <typename Response>
   absl::StatusOr<Response> NoteAnswer(absl::StatusOr<Response> answer);
-  void OnPush(v1alpha1::SyncResponse push);
+  void OnPush(v1beta1::SyncResponse push);
 
   HostLoop* const loop_;
   const std::string session_id_;
   const std::shared_ptr<grpc::Channel> channel_;
-  const v1alpha1::GetHostInfoResponse info_;
+  const std::string instance_;
+  const v1beta1::GetHostInfoResponse info_;
   CallObserver* call_observer_ = nullptr;
 
-  std::unique_ptr<v1alpha1::PluginHostService::Stub> host_stub_;
-  std::unique_ptr<v1alpha1::ClusterStateService::Stub> state_stub_;
-  std::unique_ptr<v1alpha1::CycleService::Stub> cycle_stub_;
-  std::unique_ptr<v1alpha1::PreFilterService::Stub> pre_filter_stub_;
-  std::unique_ptr<v1alpha1::FilterService::Stub> filter_stub_;
-  std::unique_ptr<v1alpha1::PostFilterService::Stub> post_filter_stub_;
-  std::unique_ptr<v1alpha1::PreScoreService::Stub> pre_score_stub_;
-  std::unique_ptr<v1alpha1::ScoreService::Stub> score_stub_;
-  std::unique_ptr<v1alpha1::QueueSortService::Stub> queue_sort_stub_;
-  std::unique_ptr<v1alpha1::PreEnqueueService::Stub> pre_enqueue_stub_;
-  std::unique_ptr<v1alpha1::ReserveService::Stub> reserve_stub_;
-  std::unique_ptr<v1alpha1::PermitService::Stub> permit_stub_;
-  std::unique_ptr<v1alpha1::PreBindService::Stub> pre_bind_stub_;
+  std::unique_ptr<v1beta1::PluginHostService::Stub> host_stub_;
+  std::unique_ptr<v1beta1::ClusterStateService::Stub> state_stub_;
+  std::unique_ptr<v1beta1::CycleService::Stub> cycle_stub_;
+  std::unique_ptr<v1beta1::PreFilterService::Stub> pre_filter_stub_;
+  std::unique_ptr<v1beta1::FilterService::Stub> filter_stub_;
+  std::unique_ptr<v1beta1::PostFilterService::Stub> post_filter_stub_;
+  std::unique_ptr<v1beta1::PreScoreService::Stub> pre_score_stub_;
+  std::unique_ptr<v1beta1::ScoreService::Stub> score_stub_;
+  std::unique_ptr<v1beta1::QueueSortService::Stub> queue_sort_stub_;
+  std::unique_ptr<v1beta1::PreEnqueueService::Stub> pre_enqueue_stub_;
+  std::unique_ptr<v1beta1::ReserveService::Stub> reserve_stub_;
+  std::unique_ptr<v1beta1::PermitService::Stub> permit_stub_;
+  std::unique_ptr<v1beta1::PreBindService::Stub> pre_bind_stub_;
 
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;
@@ -179,7 +174,7 @@ class GrpcHostClient final : public framework::HostClient {
   // Like the streams.
   ConfigureCall* configure_ = nullptr;
   ReadinessWatch* readiness_ = nullptr;  // of a host without a cluster cache
-  std::optional<absl::StatusOr<v1alpha1::ConfigureResponse>> configured_;
+  std::optional<absl::StatusOr<v1beta1::ConfigureResponse>> configured_;
 
   int64_t snapshot_version_ = 0;
   int64_t acknowledged_version_ = 0;

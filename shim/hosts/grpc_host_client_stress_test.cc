@@ -16,7 +16,7 @@
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using testing::CallFailure;
 using testing::FakeHost;
 
@@ -33,21 +33,20 @@ class GrpcHostClientStressTest : public ::testing::Test {
         absl::StrCat("unix:", ::testing::TempDir(), "outboard-stress-", getpid(), "-", hosts_),
         absl::StrCat("fake-", hosts_));
     ASSERT_NE(host_, nullptr);
-    auto channel = NewHostChannel(host_->address());
-    auto info = Handshake(channel, absl::Seconds(10));
-    ASSERT_TRUE(info.ok()) << info.status();
-    client_ = std::make_unique<GrpcHostClient>(&loop_, "session", channel, *info);
+    const auto host = Handshake(NewHostChannel(host_->address()), absl::Seconds(10));
+    ASSERT_TRUE(host.ok()) << host.status();
+    client_ = std::make_unique<GrpcHostClient>(&loop_, "session", *host);
     ASSERT_TRUE(client_->Configure(ConfigureRequest(), Soon()).ok());
     version_ = 1;
     SyncRequest snapshot;
     snapshot.set_version(version_);
-    snapshot.set_phase(SyncRequest::SNAPSHOT_BEGIN);
+    snapshot.set_phase(SyncRequest::PHASE_SNAPSHOT_BEGIN);
     for (int i = 0; i < kNodes; ++i) snapshot.add_changes()->mutable_node_upsert()->set_slot(i);
     client_->AwaitSnapshot(version_);
     client_->SendChanges(snapshot);
     SyncRequest end;
     end.set_version(version_);
-    end.set_phase(SyncRequest::SNAPSHOT_END);
+    end.set_phase(SyncRequest::PHASE_SNAPSHOT_END);
     client_->SendChanges(end);
     const absl::Time limit = Soon();
     while (!client_->usable() && SteadyNow() < limit) loop_.Wait(limit);
@@ -58,6 +57,7 @@ class GrpcHostClientStressTest : public ::testing::Test {
 
   void SendDelta() {
     SyncRequest delta;
+    delta.set_phase(SyncRequest::PHASE_DELTA);
     delta.set_version(++version_);
     delta.add_changes()->mutable_pod_upsert()->mutable_pod()->set_uid(
         absl::StrCat("pod-", version_ % 50));
@@ -67,7 +67,7 @@ class GrpcHostClientStressTest : public ::testing::Test {
   CycleRequest NextCycle() {
     CycleRequest request;
     request.mutable_header()->set_attempt_id(++attempt_);
-    request.mutable_header()->set_snapshot_version(version_);
+    request.mutable_header()->set_exact_version(version_);
     request.mutable_pre_filter()->set_pod_uid("pod");
     return request;
   }
@@ -106,9 +106,9 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
         break;
       }
       case 1: {  // Refused with a reason.
-        host_->Inject<CycleRequest>({.status = CallFailure(CallError::STALE, "behind")});
+        host_->Inject<CycleRequest>({.status = CallFailure(CallError::REASON_STALE, "behind")});
         const absl::Status status = client_->Cycle(NextCycle(), Soon(), &response_);
-        EXPECT_EQ(framework::CallErrorReason(status), CallError::STALE) << status;
+        EXPECT_EQ(framework::CallErrorReason(status), CallError::REASON_STALE) << status;
         break;
       }
       case 2: {  // The stream breaks, the host lives.
@@ -132,9 +132,10 @@ TEST_F(GrpcHostClientStressTest, CyclesBetweenFaultsOfEveryKind) {
         FilterRequest filter;
         filter.mutable_header()->set_attempt_id(attempt_);
         EXPECT_EQ(client_->Filter(filter, Soon())->processed(), static_cast<uint32_t>(kNodes));
-        host_->Inject<PermitRequest>({.status = CallFailure(CallError::ATTEMPT_UNKNOWN, "who?")});
+        host_->Inject<PermitRequest>(
+            {.status = CallFailure(CallError::REASON_ATTEMPT_UNKNOWN, "who?")});
         EXPECT_EQ(framework::CallErrorReason(client_->Permit(PermitRequest(), Soon()).status()),
-                  CallError::ATTEMPT_UNKNOWN);
+                  CallError::REASON_ATTEMPT_UNKNOWN);
         host_->Inject<ReserveRequest>({.delay = absl::Seconds(60)});
         EXPECT_EQ(
             client_->Reserve(ReserveRequest(), SteadyNow() + absl::Milliseconds(3)).status().code(),

@@ -8,8 +8,9 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "shim/clock.h"
+#include "shim/hosts/adapter/adapter.h"
 #include "shim/hosts/grpc_host_client.h"
 
 namespace outboard::hosts {
@@ -164,10 +165,10 @@ void HostConnector::TryHandshake(const KnownEndpoint& entry) {
     if (it == known_.end() || it->second.connected) return;
   }
   absl::StatusOr<std::shared_ptr<grpc::Channel>> channel = Dial(endpoint, allowed_uids());
-  absl::StatusOr<v1alpha1::GetHostInfoResponse> info =
+  absl::StatusOr<HostConnection> connection =
       channel.ok() ? Handshake(*channel, kHandshakeTimeout) : channel.status();
-  if (!info.ok()) {
-    const std::string error(info.status().message());
+  if (!connection.ok()) {
+    const std::string error(connection.status().message());
     if (error != entry.last_error) {
       LOG(WARNING) << "Host \"" << endpoint.host << "\" at " << endpoint.address
                    << " does not answer: " << error << "; retrying";
@@ -183,11 +184,12 @@ void HostConnector::TryHandshake(const KnownEndpoint& entry) {
     if (it == known_.end()) return;
     it->second.connected = true;
     it->second.answered = SteadyNow();
-    it->second.instance = info->host_instance();
+    it->second.instance = connection->identity.instance();
+    it->second.speaks_old_version = connection->channel != *channel;
     it->second.last_error.clear();
     it->second.silent_since = absl::InfiniteFuture();
   }
-  callbacks_.on_handshake(endpoint, *std::move(channel), *std::move(info));
+  callbacks_.on_handshake(endpoint, *std::move(connection));
 }
 
 void HostConnector::NoteProbe(const KnownEndpoint& entry, bool answered, absl::Time began) {
@@ -217,11 +219,12 @@ void HostConnector::Probe(const KnownEndpoint& entry) {
     }
     return;
   }
-  auto stub = v1alpha1::PluginHostService::NewStub(*channel);
+  if (entry.speaks_old_version) channel = adapter::SpeakOldVersion(*std::move(channel));
+  auto stub = v1beta1::PluginHostService::NewStub(*channel);
   grpc::ClientContext context;
   context.set_deadline(absl::ToChronoTime(absl::Now() + kHandshakeTimeout));
-  v1alpha1::ProbeResponse response;
-  const grpc::Status status = stub->Probe(&context, v1alpha1::ProbeRequest(), &response);
+  v1beta1::ProbeResponse response;
+  const grpc::Status status = stub->Probe(&context, v1beta1::ProbeRequest(), &response);
   // Over the network, a machine that is gone ends no connection, and new ones end in any way. Where
   // nothing listens on a Unix socket, the connection of the calls shows whether the host is gone.
   // Other errors are answers.
@@ -230,11 +233,11 @@ void HostConnector::Probe(const KnownEndpoint& entry) {
   NoteProbe(entry, !may_be_gone && status.error_code() != grpc::StatusCode::DEADLINE_EXCEEDED,
             began);
   if (!status.ok()) return;
-  if (response.host_instance() != entry.instance) {
+  if (response.instance() != entry.instance) {
     callbacks_.on_gone(entry.endpoint.host, entry.instance);
-  } else if (response.state() == v1alpha1::ProbeResponse::DRAINING) {
+  } else if (response.state() == v1beta1::ProbeResponse::STATE_DRAINING) {
     callbacks_.on_draining(entry.endpoint.host, entry.instance);
-  } else if (response.state() == v1alpha1::ProbeResponse::READY) {
+  } else if (response.state() == v1beta1::ProbeResponse::STATE_READY) {
     callbacks_.on_ready(entry.endpoint.host, entry.instance, response.warning());
   }
 }

@@ -14,9 +14,10 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/config.h"
 #include "shim/hosts/endpoint.h"
+#include "shim/hosts/handshake.h"
 #include "shim/hosts/visit_threads.h"
 #include "shim/steady_condition.h"
 
@@ -33,9 +34,7 @@ namespace outboard::hosts {
 class HostConnector {
  public:
   struct Callbacks {
-    std::function<void(Endpoint endpoint, std::shared_ptr<grpc::Channel> channel,
-                       v1alpha1::GetHostInfoResponse info)>
-        on_handshake;
+    std::function<void(Endpoint endpoint, HostConnection connection)> on_handshake;
     // `warning`: the host's warning for the administrator; usually empty.
     std::function<void(std::string host, std::string instance, std::string warning)> on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
@@ -67,6 +66,7 @@ class HostConnector {
     bool retired = false;
     absl::Time answered = absl::InfinitePast();  // its last handshake
     std::string instance;
+    bool speaks_old_version = false;  // so its probes go through the adapter
     std::string last_error;
     absl::Time silent_since =
         absl::InfiniteFuture();  // InfiniteFuture: the last probe was answered

@@ -9,12 +9,12 @@
 namespace outboard::hosts {
 namespace {
 
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::PluginInfo;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::PluginInfo;
 
 constexpr size_t kMaxBuildBytes = 256;
 constexpr size_t kMaxDigestBytes = 128;
-constexpr size_t kMaxVersionBytes = 63;
+constexpr size_t kMaxVersionBytes = 64;
 constexpr size_t kMaxNameBytes = 253;
 constexpr size_t kMaxPathBytes = 512;
 constexpr size_t kMaxSchemaBytes = 64 << 10;
@@ -58,18 +58,20 @@ absl::Status CheckPlugin(const PluginInfo& plugin) {
   bounds.Length("a schema", plugin.args_schema(), kMaxSchemaBytes);
   bounds.Count("events", plugin.wake_up_events_size(), kMaxParts);
   bounds.Count("interests", plugin.interests_size(), kMaxParts);
-  bounds.Count("custom resources", plugin.custom_resources_size(), kMaxParts);
+  bounds.Count("custom resources", plugin.declared_resources_size(), kMaxParts);
   bounds.Lengths("needed fields", plugin.needed_fields(), kMaxParts, kMaxPathBytes);
   if (!bounds.status().ok()) return bounds.status();
-  for (const v1alpha1::ClusterEvent& event : plugin.wake_up_events()) {
+  for (const v1beta1::ClusterEvent& event : plugin.wake_up_events()) {
     bounds.Length("an event's resource", event.resource(), kMaxPathBytes);
     bounds.Count("actions of an event", event.actions_size(), kMaxEnums);
   }
-  for (const v1alpha1::Interest& interest : plugin.interests()) {
+  for (const v1beta1::Interest& interest : plugin.interests()) {
     bounds.Lengths("fields of an interest", interest.any_field_set(), kMaxParts, kMaxPathBytes);
     bounds.Length("a reason", interest.post_filter_reason(), framework::kMaxMessageBytes);
+    if (interest.no_pod() != interest.any_field_set().empty())
+      bounds.Refuse("an interest that names fields and no_pod, or neither");
   }
-  for (const v1alpha1::CustomResource& resource : plugin.custom_resources()) {
+  for (const v1beta1::DeclaredResource& resource : plugin.declared_resources()) {
     bounds.Length("a custom resource", resource.resource(), kMaxPathBytes);
     bounds.Count("verbs", resource.verbs_size(), kMaxEnums);
   }
@@ -78,11 +80,16 @@ absl::Status CheckPlugin(const PluginInfo& plugin) {
 
 }  // namespace
 
+absl::Status CheckIdentity(const handshake::v1::HandshakeResponse& identity) {
+  Bounds bounds("the host");
+  bounds.Lengths("contract versions", identity.contract_versions(), kMaxVersions, kMaxVersionBytes);
+  bounds.Length("a build", identity.build(), kMaxBuildBytes);
+  bounds.Length("a build_digest", identity.build_digest(), kMaxDigestBytes);
+  return bounds.status();
+}
+
 absl::Status CheckHostInfo(const GetHostInfoResponse& info) {
   Bounds bounds("the host");
-  bounds.Lengths("contract versions", info.contract_versions(), kMaxVersions, kMaxVersionBytes);
-  bounds.Length("a build", info.build(), kMaxBuildBytes);
-  bounds.Length("a build_digest", info.build_digest(), kMaxDigestBytes);
   bounds.Count("plugins", info.plugins_size(), kMaxPlugins);
   bounds.Count("capabilities", info.capabilities_size(), kMaxEnums);
   if (!bounds.status().ok()) return bounds.status();

@@ -3,14 +3,16 @@
 #define OUTBOARD_SHIM_HOSTS_HOST_INFO_CHECK_H_
 
 #include "absl/status/status.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/handshake/v1/handshake.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 
 namespace outboard::hosts {
 
-// Whether the lengths and counts of the answer are within the contract's bounds: names become
-// labels of metrics and keys of maps, and the answer is kept as long as the instance. Pure.
+// Whether the lengths and counts of an answer are within the contract's bounds: names become
+// labels of metrics and keys of maps, and the answers are kept as long as the instance. Pure.
 // Errors: FAILED_PRECONDITION, with the bound.
-absl::Status CheckHostInfo(const v1alpha1::GetHostInfoResponse& info);
+absl::Status CheckIdentity(const handshake::v1::HandshakeResponse& identity);
+absl::Status CheckHostInfo(const v1beta1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts
 

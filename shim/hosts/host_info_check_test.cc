@@ -11,23 +11,19 @@ namespace outboard::hosts {
 namespace {
 
 using ::testing::HasSubstr;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::PluginInfo;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::PluginInfo;
 
 GetHostInfoResponse Good() {
   GetHostInfoResponse info;
-  info.add_contract_versions("v1alpha1");
-  info.set_host_instance("a");
-  info.set_build("0.1.0");
-  info.set_build_digest(std::string(128, 'd'));
   PluginInfo* plugin = info.add_plugins();
   plugin->set_name("Fit");
-  plugin->add_extension_points(v1alpha1::FILTER);
+  plugin->add_extension_points(v1beta1::EXTENSION_POINT_FILTER);
   plugin->set_args_schema(std::string(64 << 10, ' '));
   plugin->add_wake_up_events()->set_resource("Node");
   plugin->add_needed_fields("Pod.spec.containers[*].args");
   plugin->add_interests()->add_any_field_set("spec.resourceClaims");
-  plugin->add_custom_resources()->set_resource("jobs.v1.example.com");
+  plugin->add_declared_resources()->set_resource("jobs.v1.example.com");
   return info;
 }
 
@@ -36,6 +32,30 @@ TEST(CheckHostInfo, TakesWhatTheContractAllows) {
   GetHostInfoResponse many = Good();
   for (int i = 1; i < 256; ++i) *many.add_plugins() = many.plugins(0);
   EXPECT_TRUE(CheckHostInfo(many).ok()) << CheckHostInfo(many);
+}
+
+TEST(CheckIdentity, EveryLengthAndCountHasABound) {
+  handshake::v1::HandshakeResponse good;
+  good.add_contract_versions("v1beta1");
+  good.set_instance("a");
+  good.set_build("0.1.0");
+  good.set_build_digest(std::string(128, 'd'));
+  EXPECT_TRUE(CheckIdentity(good).ok()) << CheckIdentity(good);
+  const auto refuses = [&](const char* says, auto change) {
+    auto bad = good;
+    change(&bad);
+    EXPECT_THAT(std::string(CheckIdentity(bad).message()), HasSubstr(says));
+  };
+  const std::string kLong(100000, 'x');
+  refuses("contract versions, more than 16", [&](auto* identity) {
+    for (int i = 0; i < 1000; ++i) identity->add_contract_versions("v1");
+  });
+  refuses("contract versions of 100000 bytes",
+          [&](auto* identity) { identity->add_contract_versions(kLong); });
+  refuses("a build of 100000 bytes, more than 256",
+          [&](auto* identity) { identity->set_build(kLong); });
+  refuses("a build_digest of 129 bytes, more than 128",
+          [&](auto* identity) { identity->set_build_digest(std::string(129, 'd')); });
 }
 
 // Every length and every count of the message has a bound.
@@ -50,21 +70,16 @@ TEST(CheckHostInfo, RefusesWhatHasNoEnd) {
     for (int i = 0; i < 1000; ++i) add();
   };
   const Case kCases[] = {
-      {"contract versions, more than 16",
-       [&](auto* info) { many([&] { info->add_contract_versions("v1"); }); }},
-      {"contract versions of 100000 bytes",
-       [&](auto* info) { info->add_contract_versions(kLong); }},
-      {"a build of 100000 bytes, more than 256", [&](auto* info) { info->set_build(kLong); }},
-      {"a build_digest of 129 bytes, more than 128",
-       [&](auto* info) { info->set_build_digest(std::string(129, 'd')); }},
       {"plugins, more than 256",
        [&](auto* info) { many([&] { info->add_plugins()->set_name("p"); }); }},
       {"capabilities, more than 64",
-       [&](auto* info) { many([&] { info->add_capabilities(v1alpha1::BATCH); }); }},
+       [&](auto* info) { many([&] { info->add_capabilities(v1beta1::CAPABILITY_BATCH); }); }},
       {"has no name", [&](auto* info) { plugin(info)->clear_name(); }},
       {"a name of 100000 bytes", [&](auto* info) { plugin(info)->set_name(kLong); }},
       {"extension points, more than 64",
-       [&](auto* info) { many([&] { plugin(info)->add_extension_points(v1alpha1::FILTER); }); }},
+       [&](auto* info) {
+         many([&] { plugin(info)->add_extension_points(v1beta1::EXTENSION_POINT_FILTER); });
+       }},
       {"a schema of 100000 bytes", [&](auto* info) { plugin(info)->set_args_schema(kLong); }},
       {"events, more than 256",
        [&](auto* info) { many([&] { plugin(info)->add_wake_up_events(); }); }},
@@ -73,7 +88,7 @@ TEST(CheckHostInfo, RefusesWhatHasNoEnd) {
       {"actions of an event, more than 64",
        [&](auto* info) {
          many([&] {
-           plugin(info)->mutable_wake_up_events(0)->add_actions(v1alpha1::ClusterEvent::ADD);
+           plugin(info)->mutable_wake_up_events(0)->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
          });
        }},
       {"needed fields, more than 256",
@@ -88,16 +103,21 @@ TEST(CheckHostInfo, RefusesWhatHasNoEnd) {
        }},
       {"fields of an interest of 100000 bytes",
        [&](auto* info) { plugin(info)->mutable_interests(0)->add_any_field_set(kLong); }},
+      {"an interest that names fields and no_pod, or neither",
+       [&](auto* info) { plugin(info)->add_interests(); }},
+      {"an interest that names fields and no_pod, or neither",
+       [&](auto* info) { plugin(info)->mutable_interests(0)->set_no_pod(true); }},
       {"a reason of 100000 bytes",
        [&](auto* info) { plugin(info)->mutable_interests(0)->set_post_filter_reason(kLong); }},
       {"custom resources, more than 256",
-       [&](auto* info) { many([&] { plugin(info)->add_custom_resources(); }); }},
+       [&](auto* info) { many([&] { plugin(info)->add_declared_resources(); }); }},
       {"a custom resource of 100000 bytes",
-       [&](auto* info) { plugin(info)->mutable_custom_resources(0)->set_resource(kLong); }},
+       [&](auto* info) { plugin(info)->mutable_declared_resources(0)->set_resource(kLong); }},
       {"verbs, more than 64",
        [&](auto* info) {
          many([&] {
-           plugin(info)->mutable_custom_resources(0)->add_verbs(v1alpha1::CustomResource::CREATE);
+           plugin(info)->mutable_declared_resources(0)->add_verbs(
+               v1beta1::DeclaredResource::VERB_CREATE);
          });
        }},
   };

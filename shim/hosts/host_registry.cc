@@ -111,26 +111,27 @@ void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceSt
   instance->since = now;
 }
 
-absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint,
-                                       std::shared_ptr<grpc::Channel> channel,
-                                       v1alpha1::GetHostInfoResponse info, absl::Time now) {
+absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection connection,
+                                       absl::Time now) {
   Host& host = hosts_[endpoint.host];
   // An instance with a known address or id starts from scratch.
   for (size_t i = host.instances.size(); i-- > 0;) {
     Instance* const known = host.instances[i].get();
-    if (known->endpoint.address == endpoint.address || known->id() == info.host_instance())
+    if (known->endpoint.address == endpoint.address ||
+        known->id() == connection.identity.instance())
       Remove(endpoint.host, known, now);
   }
   Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
   host.drained.erase(std::remove(host.drained.begin(), host.drained.end(), endpoint.address),
                      host.drained.end());
   instance->endpoint = endpoint;
-  instance->channel = std::move(channel);
+  instance->channel = std::move(connection.channel);
+  instance->identity = std::move(connection.identity);
+  instance->info = std::move(connection.info);
   // A clock that is ahead must not make the instance the newest forever.
-  instance->started = info.started_unix_micros() > 0
-                          ? std::min(absl::FromUnixMicros(info.started_unix_micros()), absl::Now())
-                          : absl::Now();
-  instance->info = std::move(info);
+  const int64_t started = instance->identity.started_unix_micros();
+  instance->started =
+      started > 0 ? std::min(absl::FromUnixMicros(started), absl::Now()) : absl::Now();
   LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
             << " answered: " << instance->text() << ", " << instance->info.plugins_size()
             << " plugins";
@@ -241,7 +242,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   const int recalls = hosts_[name].recalls;
   instance->grpc_client = std::make_unique<GrpcHostClient>(
       loop_, recalls == 0 ? session_id_ : absl::StrCat(session_id_, "-", recalls),
-      instance->channel, instance->info, limits_);
+      HostConnection{instance->channel, instance->identity, instance->info}, limits_);
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + kConfigureDeadline);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
   scheduler_->ExpectHost(name, now);

@@ -82,8 +82,7 @@ class HostRegistry final : public framework::ShadowObserver {
   // An instance answered the handshake. Profiles are resolved and instances configured once every
   // host of the configuration has answered, or others have waited long enough and serve all
   // plugins. INVALID_ARGUMENT: the first resolution failed although all hosts have answered.
-  absl::Status OnHandshake(const Endpoint& endpoint, std::shared_ptr<grpc::Channel> channel,
-                           v1alpha1::GetHostInfoResponse info, absl::Time now);
+  absl::Status OnHandshake(const Endpoint& endpoint, HostConnection connection, absl::Time now);
   // A probe reports that the instance is draining.
   void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
   // A probe reports that the instance is ready.
@@ -135,7 +134,7 @@ class HostRegistry final : public framework::ShadowObserver {
     std::vector<std::unique_ptr<Instance>> instances;
     Instance* serving = nullptr;
     // Of the serving instance, the last serving instance, or the first that answered.
-    std::optional<v1alpha1::GetHostInfoResponse> info;
+    std::optional<v1beta1::GetHostInfoResponse> info;
     hosts::Quarantine quarantined;     // by build key
     hosts::Pause pause;                // of the instance that was lost last
     std::string why_lost;              // that one

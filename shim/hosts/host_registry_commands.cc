@@ -77,8 +77,8 @@ std::vector<HostRegistry::View> HostRegistry::Describe() const {
       view.host = name;
       view.instance = instance->id();
       view.address = instance->endpoint.address;
-      view.build = instance->info.build();
-      view.build_digest = instance->info.build_digest();
+      view.build = instance->identity.build();
+      view.build_digest = instance->identity.build_digest();
       view.state = instance->state;
       view.why = instance->why;
       view.warning = instance->warning;

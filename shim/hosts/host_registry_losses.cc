@@ -149,7 +149,7 @@ void HostRegistry::TakePushes(const std::string& name, Instance* instance, absl:
   // All other pushes are about the scheduler's state, which is handed over when it serves: it is
   // asked again about every pod then. An acknowledgement here is of a version that was not sent,
   // which makes it no more ready.
-  for (const v1alpha1::SyncResponse& push : instance->grpc_client->TakePushes()) {
+  for (const v1beta1::SyncResponse& push : instance->grpc_client->TakePushes()) {
     if (push.has_resync()) {
       return OnLost(
           name, instance,

@@ -75,7 +75,7 @@ absl::Time HostRegistry::NextWakeup() const {
 
 void HostRegistry::Follow(Instance* instance, absl::Time now) {
   if (!scheduler_->cluster()->HasChanges(instance->cursor)) return;
-  for (const v1alpha1::SyncRequest& chunk :
+  for (const v1beta1::SyncRequest& chunk :
        scheduler_->cluster()->TakeChanges(instance->cursor, now)) {
     instance->grpc_client->SendChanges(chunk);
   }

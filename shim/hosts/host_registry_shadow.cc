@@ -19,7 +19,7 @@ void LimitToExaminedNodes(framework::HostCallTrace::Filter* filter) {
 
 // Positions of the nodes that this host finds feasible; the cycle's result may be that of several
 // hosts.
-std::vector<uint32_t> FeasibleOf(const v1alpha1::FilterResponse& filter) {
+std::vector<uint32_t> FeasibleOf(const v1beta1::FilterResponse& filter) {
   std::vector<uint32_t> positions;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     if ((filter.feasible()[i / 8] >> (i % 8) & 1) != 0) positions.push_back(i);
@@ -101,9 +101,8 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
       continue;
     }
     Follow(instance.get(), now);
-    v1alpha1::CycleRequest request = cycle.request;
-    request.mutable_header()->set_snapshot_version(
-        scheduler_->cluster()->VersionOf(instance->cursor));
+    v1beta1::CycleRequest request = cycle.request;
+    request.mutable_header()->set_exact_version(scheduler_->cluster()->VersionOf(instance->cursor));
     if (!instance->grpc_client->StartCycle(request)) continue;
     ShadowCycle served = ServedCycle(cycle, *instance);
     served.attempt_id = attempt_id;
@@ -144,9 +143,9 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
   ShadowCycle served = ServedCycle(points, *instance);
   served.attempt_id = points.attempt_id;
   *served.response.mutable_pre_filter() = *trace.pre_filter;
-  v1alpha1::CallHeader header;
+  v1beta1::CallHeader header;
   header.set_attempt_id(points.attempt_id);
-  header.set_snapshot_version(scheduler_->cluster()->VersionOf(instance->cursor));
+  header.set_exact_version(scheduler_->cluster()->VersionOf(instance->cursor));
   header.set_profile(points.profile.name);
   ChainQuestions questions;
   absl::Status complete;

@@ -17,8 +17,8 @@ namespace {
 using ::testing::ElementsAre;
 using testing::FakeHost;
 using ::testing::SizeIs;
-using v1alpha1::ConfigureRequest;
-using v1alpha1::GetHostInfoResponse;
+using v1beta1::ConfigureRequest;
+using v1beta1::GetHostInfoResponse;
 
 // Hosts "small" and "main", in this order, over gRPC.
 class HostRegistryTest : public ::testing::Test {
@@ -54,23 +54,24 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
   }
   // The host answers a handshake with these plugins.
   void Answers(const std::string& name, const std::vector<std::string>& plugins) {
-    GetHostInfoResponse info;
-    info.set_host_instance(name);
+    HostConnection connection;
+    connection.channel = NewHostChannel(fakes_[name]->address());
+    connection.identity.set_instance(name);
+    GetHostInfoResponse& info = connection.info;
     for (const std::string& plugin : plugins) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
-      out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
-                                : plugin == "Binder" ? v1alpha1::BIND
-                                                     : v1alpha1::FILTER);
+      out->add_extension_points(plugin == "Sort"     ? v1beta1::EXTENSION_POINT_QUEUE_SORT
+                                : plugin == "Binder" ? v1beta1::EXTENSION_POINT_BIND
+                                                     : v1beta1::EXTENSION_POINT_FILTER);
       if (plugin != "SkippedHosts") continue;
-      out->add_extension_points(v1alpha1::PRE_FILTER);
-      v1alpha1::Interest& interest = *out->add_interests();
-      interest.set_extension_point(v1alpha1::PRE_FILTER);
+      out->add_extension_points(v1beta1::EXTENSION_POINT_PRE_FILTER);
+      v1beta1::Interest& interest = *out->add_interests();
+      interest.set_extension_point(v1beta1::EXTENSION_POINT_PRE_FILTER);
       interest.add_any_field_set("spec.resourceClaims");
     }
-    const absl::Status taken =
-        hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
-                           NewHostChannel(fakes_[name]->address()), info, SteadyNow());
+    const absl::Status taken = hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
+                                                  connection, SteadyNow());
     EXPECT_TRUE(taken.ok()) << taken;
   }
   void WaitUntilReady() {
@@ -96,7 +97,7 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
     std::vector<std::string> all;
     for (const ConfigureRequest& request : fakes_[name]->Requests<ConfigureRequest>()) {
       for (const auto& point : request.profiles(0).points()) {
-        if (point.extension_point() != v1alpha1::FILTER) continue;
+        if (point.extension_point() != v1beta1::EXTENSION_POINT_FILTER) continue;
         std::string& text = all.emplace_back();
         for (const std::string& plugin : point.plugins()) absl::StrAppend(&text, plugin, ";");
       }

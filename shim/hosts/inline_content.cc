@@ -10,8 +10,8 @@
 namespace outboard::hosts {
 namespace {
 
-using v1alpha1::FilterRequest;
-using v1alpha1::InlineNode;
+using v1beta1::FilterRequest;
+using v1beta1::InlineNode;
 
 template <typename Map>
 void CopyOnly(const Map& from, const absl::flat_hash_set<std::string>& keys, Map* to) {
@@ -47,11 +47,11 @@ absl::Status NoNode(uint32_t slot) {
 
 }  // namespace
 
-InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info,
+InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
                     cache::ChangeEncoder::Fields annotations) {
   InlineParts parts;
   parts.annotations = std::move(annotations);
-  for (const v1alpha1::PluginInfo& plugin : info.plugins()) {
+  for (const v1beta1::PluginInfo& plugin : info.plugins()) {
     bool any = false;
     for (const std::string& path : plugin.needed_fields()) any |= AddPart(path, &parts);
     if (!any) parts.labels = parts.taints = parts.allocatable = parts.requested = true;
@@ -59,13 +59,13 @@ InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info,
   return parts;
 }
 
-v1alpha1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
-  v1alpha1::Pod sent = pod.pod;
+v1beta1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
+  v1beta1::Pod sent = pod.pod;
   cache::StripUndeclared(parts_.annotations, &sent);
   return sent;
 }
 
-void InlineContent::FillNode(const v1alpha1::Node& node, v1alpha1::Node* out) const {
+void InlineContent::FillNode(const v1beta1::Node& node, v1beta1::Node* out) const {
   out->set_uid(node.uid());
   out->set_name(node.name());
   out->set_unschedulable(node.unschedulable());
@@ -105,7 +105,7 @@ const std::string& InlineContent::NodeBytes(uint32_t slot) {
   Encoded& encoded = encoded_[slot];
   if (encoded.generation == generation) return encoded.bytes;
   encoded.generation = generation;
-  const v1alpha1::Node& node = cluster_.NodeAt(slot)->node;
+  const v1beta1::Node& node = cluster_.NodeAt(slot)->node;
   InlineNode message;
   FillNode(node, message.mutable_node());
   if (parts_.requested) cluster_.UsageOf(node.name())->FillList(message.mutable_requested());
@@ -162,7 +162,7 @@ absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterReq
 absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterRequest* request) {
   const Nominated nominated = NominatedBeside(pod);
   std::vector<kube::PodPtr> pods;
-  for (const v1alpha1::Hypothesis& hypothesis : request->hypotheses()) {
+  for (const v1beta1::SimulatedNode& hypothesis : request->simulated_nodes()) {
     const kube::NodePtr& node = cluster_.NodeAt(hypothesis.slot());
     if (node == nullptr) return NoNode(hypothesis.slot());
     if (!hypothesis.continues()) {

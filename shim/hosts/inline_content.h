@@ -11,9 +11,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/inline_node.pb.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/inline_node.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/cache/cluster_state.h"
 
 namespace outboard::hosts {
@@ -32,7 +32,7 @@ struct InlineParts {
 };
 // The parts that any of the host's plugins requests. `annotations`: those that the plugins
 // declared. Pure.
-InlineParts PartsOf(const v1alpha1::GetHostInfoResponse& info,
+InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
                     cache::ChangeEncoder::Fields annotations);
 
 // Puts nodes and pods of a cluster into requests to one host.
@@ -48,7 +48,7 @@ class InlineContent {
       : cluster_(*cluster), parts_(std::move(parts)) {}
 
   // The pod, restricted to what the host may see.
-  v1alpha1::Pod PodFor(const kube::PodObject& pod) const;
+  v1beta1::Pod PodFor(const kube::PodObject& pod) const;
   // The serialised node in the slot; empty for a free slot. Valid until the cluster changes.
   const std::string& NodeBytes(uint32_t slot);
   // Appends the nodes to the repeated (or sets the single) field `field`, of type InlineNode, of
@@ -57,9 +57,9 @@ class InlineContent {
   absl::Status AppendNodes(const google::protobuf::RepeatedField<uint32_t>& slots, int field,
                            google::protobuf::Message* request);
   // The same for Filter, with the pods nominated to each node.
-  absl::Status AppendNodesFor(const kube::PodObject& pod, v1alpha1::FilterRequest* request);
+  absl::Status AppendNodesFor(const kube::PodObject& pod, v1beta1::FilterRequest* request);
   // The nodes of the request's hypotheses, changed as the hypotheses say.
-  absl::Status AppendHypotheses(const kube::PodObject& pod, v1alpha1::FilterRequest* request);
+  absl::Status AppendHypotheses(const kube::PodObject& pod, v1beta1::FilterRequest* request);
 
  private:
   struct Encoded {
@@ -68,9 +68,9 @@ class InlineContent {
   };
   using Nominated = absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>>;
 
-  void FillNode(const v1alpha1::Node& node, v1alpha1::Node* out) const;
-  void FillPods(const std::vector<kube::PodPtr>& pods, v1alpha1::InlineNode* out) const;
-  void FillNominated(const std::vector<kube::PodPtr>& pods, v1alpha1::InlineNode* out) const;
+  void FillNode(const v1beta1::Node& node, v1beta1::Node* out) const;
+  void FillPods(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
+  void FillNominated(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
   // By slot: the nominated pods that count when `pod` is evaluated.
   Nominated NominatedBeside(const kube::PodObject& pod) const;
 

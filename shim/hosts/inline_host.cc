@@ -4,11 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 // inline_node.proto's limit.
 constexpr size_t kMaxRequestBytes = 64 << 20;
@@ -35,8 +36,8 @@ absl::Status NotServed(absl::string_view what) {
 }  // namespace
 
 bool KeepsNoCache(const GetHostInfoResponse& info) {
-  return std::find(info.capabilities().begin(), info.capabilities().end(), INLINE_NODES) !=
-         info.capabilities().end();
+  return std::find(info.capabilities().begin(), info.capabilities().end(),
+                   CAPABILITY_INLINE_NODES) != info.capabilities().end();
 }
 
 absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
@@ -46,14 +47,15 @@ absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
         absl::StrCat("a host with the capability INLINE_NODES cannot have ", parts...));
   };
   for (const int capability : info.capabilities()) {
-    for (const Capability other : {FUSED_CYCLE, BATCH, GROUP_PLAN, QUEUEING_HINTS}) {
-      if (capability == other) return refused(Capability_Name(other));
+    for (const Capability other : {CAPABILITY_FUSED_CYCLE, CAPABILITY_BATCH, CAPABILITY_GROUP_PLAN,
+                                   CAPABILITY_QUEUEING_HINTS}) {
+      if (capability == other) return refused(ShortName(static_cast<v1beta1::Capability>(other)));
     }
   }
   for (const PluginInfo& plugin : info.plugins()) {
     for (const int point : plugin.extension_points()) {
-      if (point == POST_FILTER || point == PRE_BIND)
-        return refused("plugin ", plugin.name(), " at ", ExtensionPoint_Name(point));
+      if (point == EXTENSION_POINT_POST_FILTER || point == EXTENSION_POINT_PRE_BIND)
+        return refused("plugin ", plugin.name(), " at ", ShortName(static_cast<v1beta1::ExtensionPoint>(point)));
     }
   }
   return absl::OkStatus();
@@ -64,7 +66,8 @@ InlineHost::InlineHost(framework::HostClient* client, const cache::ClusterState*
     : client_(client), cluster_(*cluster), content_(cluster, std::move(parts)) {
   for (const ProfileConfig& profile : configured.profiles()) {
     for (const PointConfig& point : profile.points()) {
-      if (point.extension_point() == PRE_FILTER) pre_filtered_.insert(profile.name());
+      if (point.extension_point() == EXTENSION_POINT_PRE_FILTER)
+        pre_filtered_.insert(profile.name());
     }
   }
 }
@@ -72,7 +75,7 @@ InlineHost::InlineHost(framework::HostClient* client, const cache::ClusterState*
 absl::Status InlineHost::CheckAttempt(const CallHeader& header) const {
   if (header.attempt_id() == attempt_id_ && pod_ != nullptr) return absl::OkStatus();
   CallError error;
-  error.set_reason(CallError::ATTEMPT_UNKNOWN);
+  error.set_reason(CallError::REASON_ATTEMPT_UNKNOWN);
   error.set_message(absl::StrCat("attempt ", header.attempt_id(), " did not begin on this host"));
   return framework::CallErrorStatus(error);
 }
@@ -82,17 +85,17 @@ absl::Status InlineHost::Complete(PreFilterRequest* request) {
   if (pod_ == nullptr) return absl::InternalError(absl::StrCat("unknown pod ", request->pod_uid()));
   attempt_id_ = request->header().attempt_id();
   sent_pod_ = content_.PodFor(*pod_);
-  request->mutable_header()->set_snapshot_version(cluster_.version());
+  request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
   return absl::OkStatus();
 }
 
 absl::Status InlineHost::Complete(FilterRequest* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
-  request->mutable_header()->set_snapshot_version(cluster_.version());
+  request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
   absl::Status appended;
-  if (request->hypotheses().empty()) {
+  if (request->simulated_nodes().empty()) {
     // The whole list, starting where the search starts.
     const auto& order = cluster_.node_order();
     auto* slots = request->mutable_nodes()->mutable_slots();
@@ -115,7 +118,7 @@ absl::Status InlineHost::Complete(FilterRequest* request) {
 template <typename Request>
 absl::Status InlineHost::CompleteNodeSet(Request* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
-  request->mutable_header()->set_snapshot_version(cluster_.version());
+  request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
   absl::Status appended =
       content_.AppendNodes(request->nodes().slots(), Request::kInlineNodesFieldNumber, request);
@@ -128,7 +131,7 @@ absl::Status InlineHost::Complete(ScoreRequest* request) { return CompleteNodeSe
 
 template <typename Request>
 void InlineHost::FillPlaced(Request* request) {
-  request->mutable_header()->set_snapshot_version(cluster_.version());
+  request->mutable_header()->set_min_version(cluster_.version());
   if (const kube::PodPtr pod = cluster_.FindPod(request->pod_uid()); pod != nullptr)
     *request->mutable_pod() = content_.PodFor(*pod);
   // Absent if the node was deleted.
@@ -139,7 +142,7 @@ void InlineHost::FillPlaced(Request* request) {
 
 template <typename Request>
 void InlineHost::FillPods(Request* request) {
-  request->mutable_header()->set_snapshot_version(cluster_.version());
+  request->mutable_header()->set_min_version(cluster_.version());
   for (const std::string& uid : request->pod_uids()) {
     const kube::PodPtr pod = cluster_.FindPod(uid);
     *request->add_pods() = pod == nullptr ? Pod() : content_.PodFor(*pod);

@@ -11,11 +11,11 @@
 
 namespace outboard::hosts {
 
-bool KeepsNoCache(const v1alpha1::GetHostInfoResponse& info);
+bool KeepsNoCache(const v1beta1::GetHostInfoResponse& info);
 
 // Whether the host declares only what a host without a cluster cache can do. FAILED_PRECONDITION
 // with the excess; OK for hosts with a cache.
-absl::Status CheckInlineInfo(const v1alpha1::GetHostInfoResponse& info);
+absl::Status CheckInlineInfo(const v1beta1::GetHostInfoResponse& info);
 
 // Adds to each request what the host would otherwise read from its cluster cache
 // (inline_node.proto). Filter carries every node to be evaluated, so the host's answer covers all
@@ -28,55 +28,56 @@ class InlineHost final : public framework::HostClient {
  public:
   // `configured`: the profiles that were sent to the host.
   InlineHost(framework::HostClient* client, const cache::ClusterState* cluster, InlineParts parts,
-             const v1alpha1::ConfigureRequest& configured);
+             const v1beta1::ConfigureRequest& configured);
 
   // Completes requests, or returns why that is not possible; for callers that send them themselves.
   // In the order of an attempt, one attempt at a time.
-  absl::Status Complete(v1alpha1::PreFilterRequest* request);
-  absl::Status Complete(v1alpha1::FilterRequest* request);
-  absl::Status Complete(v1alpha1::PreScoreRequest* request);
-  absl::Status Complete(v1alpha1::ScoreRequest* request);
+  absl::Status Complete(v1beta1::PreFilterRequest* request);
+  absl::Status Complete(v1beta1::FilterRequest* request);
+  absl::Status Complete(v1beta1::PreScoreRequest* request);
+  absl::Status Complete(v1beta1::ScoreRequest* request);
   // Whether the host is called at PreFilter. It keeps no state per attempt, so there is nothing to
   // begin.
   bool HasPreFilter(const std::string& profile) const { return pre_filtered_.contains(profile); }
 
-  const v1alpha1::GetHostInfoResponse& info() const override { return client_->info(); }
+  const std::string& instance() const override { return client_->instance(); }
+  const v1beta1::GetHostInfoResponse& info() const override { return client_->info(); }
   bool usable() const override { return client_->usable(); }
   // No cache to update, and no pushes.
-  void SendChanges(const v1alpha1::SyncRequest&) override {}
-  std::vector<v1alpha1::SyncResponse> TakePushes() override { return {}; }
-  absl::Status Cycle(const v1alpha1::CycleRequest&, absl::Time, v1alpha1::CycleResponse*) override;
+  void SendChanges(const v1beta1::SyncRequest&) override {}
+  std::vector<v1beta1::SyncResponse> TakePushes() override { return {}; }
+  absl::Status Cycle(const v1beta1::CycleRequest&, absl::Time, v1beta1::CycleResponse*) override;
 
-  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(v1alpha1::PreFilterRequest request,
-                                                        absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
-                                                  absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PostFilterResponse> PostFilter(v1alpha1::PostFilterRequest request,
-                                                          absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(v1alpha1::PreScoreRequest request,
-                                                      absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::ScoreResponse> Score(v1alpha1::ScoreRequest request,
-                                                absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(v1alpha1::SortKeysRequest request,
-                                                      absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(v1alpha1::PreEnqueueRequest request,
-                                                          absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::ReserveResponse> Reserve(v1alpha1::ReserveRequest request,
-                                                    absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::UnreserveResponse> Unreserve(v1alpha1::UnreserveRequest request,
-                                                        absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PermitResponse> Permit(v1alpha1::PermitRequest request,
-                                                  absl::Time deadline) override;
-  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(v1alpha1::PreBindRequest request,
-                                                    absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::PreFilterResponse> Start(v1alpha1::PreFilterRequest request,
-                                                              absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::FilterResponse> Start(v1alpha1::FilterRequest request,
-                                                           absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::PreScoreResponse> Start(v1alpha1::PreScoreRequest request,
+  absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
+                                                       absl::Time deadline) override;
+  absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
+                                                 absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PostFilterResponse> PostFilter(v1beta1::PostFilterRequest request,
+                                                         absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreScoreResponse> PreScore(v1beta1::PreScoreRequest request,
+                                                     absl::Time deadline) override;
+  absl::StatusOr<v1beta1::ScoreResponse> Score(v1beta1::ScoreRequest request,
+                                               absl::Time deadline) override;
+  absl::StatusOr<v1beta1::SortKeysResponse> SortKeys(v1beta1::SortKeysRequest request,
+                                                     absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
+                                                         absl::Time deadline) override;
+  absl::StatusOr<v1beta1::ReserveResponse> Reserve(v1beta1::ReserveRequest request,
+                                                   absl::Time deadline) override;
+  absl::StatusOr<v1beta1::UnreserveResponse> Unreserve(v1beta1::UnreserveRequest request,
+                                                       absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PermitResponse> Permit(v1beta1::PermitRequest request,
+                                                 absl::Time deadline) override;
+  absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
+                                                   absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::PreFilterResponse> Start(v1beta1::PreFilterRequest request,
                                                              absl::Time deadline) override;
-  framework::PendingAnswer<v1alpha1::ScoreResponse> Start(v1alpha1::ScoreRequest request,
+  framework::PendingAnswer<v1beta1::FilterResponse> Start(v1beta1::FilterRequest request,
                                                           absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::PreScoreResponse> Start(v1beta1::PreScoreRequest request,
+                                                            absl::Time deadline) override;
+  framework::PendingAnswer<v1beta1::ScoreResponse> Start(v1beta1::ScoreRequest request,
+                                                         absl::Time deadline) override;
 
  private:
   template <typename Request>
@@ -86,7 +87,7 @@ class InlineHost final : public framework::HostClient {
   template <typename Request>
   void FillPods(Request* request);
   // Checks that the attempt is the last begun.
-  absl::Status CheckAttempt(const v1alpha1::CallHeader& header) const;
+  absl::Status CheckAttempt(const v1beta1::CallHeader& header) const;
 
   framework::HostClient* const client_;
   const cache::ClusterState& cluster_;
@@ -95,7 +96,7 @@ class InlineHost final : public framework::HostClient {
   // Of the current attempt: there is one at a time, until its node is found.
   uint64_t attempt_id_ = 0;
   kube::PodPtr pod_;
-  v1alpha1::Pod sent_pod_;
+  v1beta1::Pod sent_pod_;
 };
 
 }  // namespace outboard::hosts

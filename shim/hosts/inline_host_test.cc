@@ -21,10 +21,10 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::InlineNode;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::InlineNode;
 
 // As received at the other end of the wire.
 template <typename Message>
@@ -48,18 +48,18 @@ class InlineHostTest : public ::testing::Test {
  protected:
   InlineHostTest() {
     for (int i = 1; i <= 3; ++i) PutNode(absl::StrCat("n", i), "blue");
-    scripted_.pre_filter = [this](const v1alpha1::PreFilterRequest& request) {
+    scripted_.pre_filter = [this](const v1beta1::PreFilterRequest& request) {
       pre_filters_.push_back(Received(request));
-      return v1alpha1::PreFilterResponse();
+      return v1beta1::PreFilterResponse();
     };
     scripted_.filter = [this](const FilterRequest& request) {
       filters_.push_back(Received(request));
-      return AllFeasible(request.hypotheses().empty() ? request.nodes().slots_size()
-                                                      : request.hypotheses_size());
+      return AllFeasible(request.simulated_nodes().empty() ? request.nodes().slots_size()
+                                                           : request.simulated_nodes_size());
     };
-    scripted_.score = [this](const v1alpha1::ScoreRequest& request) {
+    scripted_.score = [this](const v1beta1::ScoreRequest& request) {
       scores_.push_back(Received(request));
-      v1alpha1::ScoreResponse answer;
+      v1beta1::ScoreResponse answer;
       answer.add_plugins()->set_plugin("Fake");
       answer.mutable_plugins(0)->set_scores(
           std::string(static_cast<size_t>(request.nodes().slots_size()), '\x05'));
@@ -103,16 +103,16 @@ class InlineHostTest : public ::testing::Test {
     plugin->mutable_needed_fields()->Assign(fields.begin(), fields.end());
     cache::ChangeEncoder::Fields annotations;
     annotations.pod_annotations = annotations.node_annotations = {"wanted"};
-    v1alpha1::ConfigureRequest configured;
+    v1beta1::ConfigureRequest configured;
     auto* profile = configured.add_profiles();
     profile->set_name("p");
-    profile->add_points()->set_extension_point(pre_filter ? v1alpha1::PRE_FILTER
-                                                          : v1alpha1::FILTER);
+    profile->add_points()->set_extension_point(pre_filter ? v1beta1::EXTENSION_POINT_PRE_FILTER
+                                                          : v1beta1::EXTENSION_POINT_FILTER);
     host_ =
         std::make_unique<InlineHost>(&scripted_, &cluster_, PartsOf(info, annotations), configured);
   }
   void Begin(const std::string& pod, uint64_t attempt = 1) {
-    v1alpha1::PreFilterRequest request;
+    v1beta1::PreFilterRequest request;
     request.mutable_header()->set_attempt_id(attempt);
     request.mutable_header()->set_profile("p");
     request.set_pod_uid("uid-" + pod);
@@ -133,9 +133,9 @@ class InlineHostTest : public ::testing::Test {
   cache::ClusterState cluster_;
   framework::ScriptedHost scripted_;
   std::unique_ptr<InlineHost> host_;
-  std::vector<v1alpha1::PreFilterRequest> pre_filters_;
+  std::vector<v1beta1::PreFilterRequest> pre_filters_;
   std::vector<FilterRequest> filters_;
-  std::vector<v1alpha1::ScoreRequest> scores_;
+  std::vector<v1beta1::ScoreRequest> scores_;
 };
 
 TEST_F(InlineHostTest, SendsByDefaultWhatMostPluginsRead) {
@@ -160,7 +160,7 @@ TEST_F(InlineHostTest, SendsByDefaultWhatMostPluginsRead) {
   // The pod comes with each call, with the requested annotations.
   EXPECT_EQ(pre_filters_[0].pod().annotations().size(), 1u);
   EXPECT_EQ(filters_[0].pod().annotations().at("wanted"), "p");
-  EXPECT_EQ(filters_[0].header().snapshot_version(), cluster_.version());
+  EXPECT_EQ(filters_[0].header().exact_version(), cluster_.version());
 }
 
 TEST_F(InlineHostTest, SendsWhatWasAskedForAndNothingElse) {
@@ -255,11 +255,11 @@ TEST_F(InlineHostTest, HypothesesAreNodesAsTheyWouldBe) {
   PutPod("v2", 500, "n2");
   Begin("p");
   FilterRequest request;
-  for (int i = 0; i < 2; ++i) request.add_hypotheses()->set_slot(cluster_.SlotOf("n2"));
-  request.mutable_hypotheses(0)->add_removed_pod_uids("uid-v1");
-  request.mutable_hypotheses(0)->add_removed_pod_uids("uid-v2");
-  request.mutable_hypotheses(1)->set_continues(true);
-  request.mutable_hypotheses(1)->add_added_pod_uids("uid-v1");
+  for (int i = 0; i < 2; ++i) request.add_simulated_nodes()->set_slot(cluster_.SlotOf("n2"));
+  request.mutable_simulated_nodes(0)->add_removed_pod_uids("uid-v1");
+  request.mutable_simulated_nodes(0)->add_removed_pod_uids("uid-v2");
+  request.mutable_simulated_nodes(1)->set_continues(true);
+  request.mutable_simulated_nodes(1)->add_added_pod_uids("uid-v1");
   Filter(request);
   const auto& nodes = filters_[0].inline_nodes();
   ASSERT_THAT(nodes, SizeIs(2));
@@ -273,21 +273,21 @@ TEST_F(InlineHostTest, HypothesesAreNodesAsTheyWouldBe) {
 TEST_F(InlineHostTest, ReserveAndPermitBringPodAndNode) {
   PutPod("p", 100);
   ASSERT_TRUE(cluster_.Assume("uid-p", cluster_.SlotOf("n3")).ok());
-  std::vector<v1alpha1::ReserveRequest> reserves;
-  std::vector<v1alpha1::PermitRequest> permits;
-  scripted_.reserve = [&](const v1alpha1::ReserveRequest& request) {
+  std::vector<v1beta1::ReserveRequest> reserves;
+  std::vector<v1beta1::PermitRequest> permits;
+  scripted_.reserve = [&](const v1beta1::ReserveRequest& request) {
     reserves.push_back(Received(request));
-    return v1alpha1::ReserveResponse();
+    return v1beta1::ReserveResponse();
   };
-  scripted_.permit = [&](const v1alpha1::PermitRequest& request) {
+  scripted_.permit = [&](const v1beta1::PermitRequest& request) {
     permits.push_back(Received(request));
-    return v1alpha1::PermitResponse();
+    return v1beta1::PermitResponse();
   };
-  v1alpha1::ReserveRequest reserve;
+  v1beta1::ReserveRequest reserve;
   reserve.set_pod_uid("uid-p");
   reserve.set_node_name("n3");
   EXPECT_TRUE(host_->Reserve(reserve, absl::InfiniteFuture()).ok());
-  v1alpha1::PermitRequest permit;
+  v1beta1::PermitRequest permit;
   permit.set_pod_uid("uid-p");
   permit.set_node_name("gone");
   EXPECT_TRUE(host_->Permit(permit, absl::InfiniteFuture()).ok());
@@ -312,23 +312,22 @@ TEST_F(InlineHostTest, AnAttemptThatDidNotBeginHereIsUnknown) {
   FilterRequest request;
   request.mutable_header()->set_attempt_id(2);
   const auto answer = host_->Filter(request, absl::InfiniteFuture());
-  EXPECT_EQ(framework::CallErrorReason(answer.status()), v1alpha1::CallError::ATTEMPT_UNKNOWN);
+  EXPECT_EQ(framework::CallErrorReason(answer.status()),
+            v1beta1::CallError::REASON_ATTEMPT_UNKNOWN);
 }
 
 // The host with another one, whose plugin comes first.
 TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   PutPod("p", 100);
   framework::ScriptedHost first;
-  first.pre_filter = [](const v1alpha1::PreFilterRequest&) {
-    return v1alpha1::PreFilterResponse();
-  };
+  first.pre_filter = [](const v1beta1::PreFilterRequest&) { return v1beta1::PreFilterResponse(); };
   first.filter = [](const FilterRequest&) {
     FilterResponse answer = AllFeasible(3);
     answer.set_feasible("\x05");
     answer.add_rejected(0);
     auto* status = answer.add_reasons();
     status->set_plugin("Early");
-    status->set_code(v1alpha1::UNSCHEDULABLE);
+    status->set_code(v1beta1::CODE_UNSCHEDULABLE);
     status->add_reasons("no");
     return answer;
   };
@@ -377,15 +376,15 @@ TEST_F(InlineHostTest, AloneItHasItsSampleCutByThePanel) {
 
 TEST(CheckInlineInfoTest, RejectsCallsThatNeedACache) {
   GetHostInfoResponse info;
-  info.add_capabilities(v1alpha1::FUSED_CYCLE);
+  info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
   info.add_plugins()->set_name("P");
-  info.mutable_plugins(0)->add_extension_points(v1alpha1::POST_FILTER);
+  info.mutable_plugins(0)->add_extension_points(v1beta1::EXTENSION_POINT_POST_FILTER);
   EXPECT_TRUE(CheckInlineInfo(info).ok());
-  info.add_capabilities(v1alpha1::INLINE_NODES);
+  info.add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
   EXPECT_THAT(CheckInlineInfo(info).message(), HasSubstr("FUSED_CYCLE"));
-  info.set_capabilities(0, v1alpha1::INLINE_NODES);
+  info.set_capabilities(0, v1beta1::CAPABILITY_INLINE_NODES);
   EXPECT_THAT(CheckInlineInfo(info).message(), HasSubstr("P at POST_FILTER"));
-  info.mutable_plugins(0)->set_extension_points(0, v1alpha1::FILTER);
+  info.mutable_plugins(0)->set_extension_points(0, v1beta1::EXTENSION_POINT_FILTER);
   EXPECT_TRUE(CheckInlineInfo(info).ok());
 }
 

@@ -21,11 +21,11 @@ using ::testing::ElementsAre;
 using testing::FakeHost;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::ProbeRequest;
-using v1alpha1::ProbeResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::ProbeRequest;
+using v1beta1::ProbeResponse;
 
 class CountedEffects final : public scheduler::NoClusterActions {
  public:
@@ -82,20 +82,21 @@ class InlineNodesTest : public ::testing::Test {
              const std::vector<std::string>& plugins, int started) {
     fakes_[id] = FakeHost::Start(
         absl::StrCat("unix:", ::testing::TempDir(), "outboard-inline-", getpid(), "-", id), id);
-    GetHostInfoResponse info;
-    info.set_host_instance(id);
-    info.set_started_unix_micros(started * 1000000);
+    HostConnection connection;
+    connection.channel = NewHostChannel(fakes_[id]->address());
+    connection.identity.set_instance(id);
+    connection.identity.set_started_unix_micros(started * 1000000);
+    GetHostInfoResponse& info = connection.info;
     for (const std::string& plugin : plugins) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
-      out->add_extension_points(plugin == "Sort"     ? v1alpha1::QUEUE_SORT
-                                : plugin == "Binder" ? v1alpha1::BIND
-                                                     : v1alpha1::FILTER);
+      out->add_extension_points(plugin == "Sort"     ? v1beta1::EXTENSION_POINT_QUEUE_SORT
+                                : plugin == "Binder" ? v1beta1::EXTENSION_POINT_BIND
+                                                     : v1beta1::EXTENSION_POINT_FILTER);
     }
-    if (host == "inline") info.add_capabilities(v1alpha1::INLINE_NODES);
+    if (host == "inline") info.add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
     const absl::Status taken =
-        hosts_.OnHandshake({host, fakes_[id]->address(), std::nullopt, 0},
-                           NewHostChannel(fakes_[id]->address()), info, SteadyNow());
+        hosts_.OnHandshake({host, fakes_[id]->address(), std::nullopt, 0}, connection, SteadyNow());
     EXPECT_TRUE(taken.ok()) << taken;
   }
   // An instance without a cluster cache. It accepts pods only on this node.
@@ -115,7 +116,7 @@ class InlineNodesTest : public ::testing::Test {
           }
           auto* reason = answer->add_reasons();
           reason->set_plugin("Fake");
-          reason->set_code(v1alpha1::UNSCHEDULABLE);
+          reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
           reason->add_reasons("another node");
           answer->set_feasible(bits);
           return grpc::Status::OK;
@@ -124,8 +125,8 @@ class InlineNodesTest : public ::testing::Test {
   void SetReady(const std::string& id, bool ready) {
     fakes_[id]->Answer<ProbeRequest, ProbeResponse>(
         [id, ready](const ProbeRequest&, ProbeResponse* answer) {
-          answer->set_host_instance(id);
-          answer->set_state(ready ? ProbeResponse::READY : ProbeResponse::INITIALISING);
+          answer->set_instance(id);
+          answer->set_state(ready ? ProbeResponse::STATE_READY : ProbeResponse::STATE_INITIALIZING);
           answer->set_reason(ready ? "" : "warming up");
           return grpc::Status::OK;
         });
@@ -179,14 +180,14 @@ TEST_F(InlineNodesTest, ServesOnceItReportsReady) {
   Schedule("p1");
   EXPECT_THAT(effects_.bound, ElementsAre("p1 n2"));
   // It received only what came with the call.
-  EXPECT_EQ(fakes_["a"]->Count<v1alpha1::SyncRequest>(), 0);
-  EXPECT_EQ(fakes_["a"]->Count<v1alpha1::PreFilterRequest>(), 0);
+  EXPECT_EQ(fakes_["a"]->Count<v1beta1::SyncRequest>(), 0);
+  EXPECT_EQ(fakes_["a"]->Count<v1beta1::PreFilterRequest>(), 0);
   ASSERT_EQ(fakes_["a"]->Count<FilterRequest>(), 1);
   const FilterRequest request = fakes_["a"]->Requests<FilterRequest>()[0];
   EXPECT_THAT(request.inline_nodes(), SizeIs(2));
   EXPECT_EQ(request.pod().name(), "p1");
   EXPECT_EQ(request.header().session_id(), "session");
-  EXPECT_EQ(request.header().host_instance(), "a");
+  EXPECT_EQ(request.header().instance(), "a");
   Schedule("p2");
   const FilterRequest second = fakes_["a"]->Requests<FilterRequest>().back();
   EXPECT_EQ(second.inline_nodes(0).requested().pods() + second.inline_nodes(1).requested().pods(),
@@ -247,16 +248,14 @@ TEST_F(InlineNodesTest, AHandshakeFailsForImpossibleCapabilities) {
   auto fake = FakeHost::Start(
       absl::StrCat("unix:", ::testing::TempDir(), "outboard-inline-", getpid(), "-x"), "x");
   // FakeHost has the fused cycle.
-  fake->Answer<v1alpha1::GetHostInfoRequest, GetHostInfoResponse>(
-      [](const v1alpha1::GetHostInfoRequest&, GetHostInfoResponse* info) {
-        info->add_contract_versions("v1alpha1");
-        info->set_host_instance("x");
-        info->add_capabilities(v1alpha1::INLINE_NODES);
-        info->add_capabilities(v1alpha1::FUSED_CYCLE);
+  fake->Answer<v1beta1::GetHostInfoRequest, GetHostInfoResponse>(
+      [](const v1beta1::GetHostInfoRequest&, GetHostInfoResponse* info) {
+        info->add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
+        info->add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
         return grpc::Status::OK;
       });
-  const auto info = Handshake(NewHostChannel(fake->address()), absl::Seconds(10));
-  EXPECT_TRUE(absl::IsFailedPrecondition(info.status())) << info.status();
+  const auto host = Handshake(NewHostChannel(fake->address()), absl::Seconds(10));
+  EXPECT_TRUE(absl::IsFailedPrecondition(host.status())) << host.status();
 }
 
 }  // namespace

@@ -9,12 +9,12 @@
 namespace outboard::hosts {
 
 std::string Instance::text() const {
-  return absl::StrCat("instance ", info.host_instance(), " (build ", info.build(), ")");
+  return absl::StrCat("instance ", identity.instance(), " (build ", identity.build(), ")");
 }
 
 bool Instance::is_fused() const {
   const auto& capabilities = info.capabilities();
-  return std::find(capabilities.begin(), capabilities.end(), v1alpha1::FUSED_CYCLE) !=
+  return std::find(capabilities.begin(), capabilities.end(), v1beta1::CAPABILITY_FUSED_CYCLE) !=
          capabilities.end();
 }
 

@@ -26,7 +26,8 @@ namespace outboard::hosts {
 struct Instance {
   Endpoint endpoint;
   std::shared_ptr<grpc::Channel> channel;
-  v1alpha1::GetHostInfoResponse info;
+  handshake::v1::HandshakeResponse identity;
+  v1beta1::GetHostInfoResponse info;
   absl::Time started;  // as the host reports, else the time of the handshake
   std::unique_ptr<GrpcHostClient> grpc_client;
   std::unique_ptr<InlineHost> inline_host;  // if it keeps no cluster cache
@@ -39,7 +40,7 @@ struct Instance {
   // By the machine's clock: when it last took or acknowledged a piece of its snapshot.
   absl::Time progressed = absl::InfinitePast();
   int64_t progressed_to = 0;  // the version that it acknowledged by then
-  v1alpha1::ConfigureRequest configured;
+  v1beta1::ConfigureRequest configured;
   InstanceState state = InstanceState::kWaiting;
   std::string why;
   std::string warning;
@@ -55,12 +56,12 @@ struct Instance {
   std::unique_ptr<ShadowCycleRunner> chain;  // asks it, if not in one message
   absl::Time shadow_deadline;                // of the one message
 
-  const std::string& id() const { return info.host_instance(); }
+  const std::string& id() const { return identity.instance(); }
   // For logs: the instance and its build.
   std::string text() const;
   // Identifies the build for a quarantine.
   const std::string& build_key() const {
-    return info.build_digest().empty() ? info.host_instance() : info.build_digest();
+    return identity.build_digest().empty() ? identity.instance() : identity.build_digest();
   }
   bool is_fused() const;
   // The client for the scheduler.

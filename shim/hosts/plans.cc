@@ -20,9 +20,9 @@
 namespace outboard::hosts {
 namespace {
 
-using v1alpha1::ExtensionPoint;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::PluginInfo;
+using v1beta1::ExtensionPoint;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::PluginInfo;
 
 constexpr char kPrioritySort[] = "PrioritySort";
 constexpr char kNodeResourcesFit[] = "NodeResourcesFit";
@@ -76,15 +76,15 @@ HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::st
   return assigned;
 }
 
-bool Allows(const config::CustomResourceRule& rule, const v1alpha1::CustomResource& wanted) {
+bool Allows(const config::CustomResourceRule& rule, const v1beta1::DeclaredResource& wanted) {
   return absl::c_all_of(wanted.verbs(),
                         [&](int verb) { return absl::c_linear_search(rule.verbs, verb); });
 }
 
 // Whether the plugin may request writes of objects; optional resources count only if they are
 // allowed.
-bool WritesObjects(v1alpha1::PluginInfo plugin, const config::Config& config) {
-  for (v1alpha1::CustomResource& used : *plugin.mutable_custom_resources()) {
+bool WritesObjects(v1beta1::PluginInfo plugin, const config::Config& config) {
+  for (v1beta1::DeclaredResource& used : *plugin.mutable_declared_resources()) {
     const bool may = absl::c_any_of(config.shim.custom_resources, [&](const auto& rule) {
       return rule.resource == used.resource() && Allows(rule, used);
     });
@@ -99,8 +99,8 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
                           const HostOfPlugin& host_of, const HostInfos& infos,
                           std::vector<std::string>* problems) {
   for (const auto& [plugin, host] : host_of) {
-    for (const v1alpha1::CustomResource& wanted :
-         FindPlugin(infos.at(host), plugin)->custom_resources()) {
+    for (const v1beta1::DeclaredResource& wanted :
+         FindPlugin(infos.at(host), plugin)->declared_resources()) {
       const auto& rules = config.shim.custom_resources;
       const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
         return known.resource == wanted.resource();
@@ -108,7 +108,7 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
       if (rule != rules.end() && Allows(*rule, wanted)) continue;
       std::vector<absl::string_view> all;
       for (const int verb : wanted.verbs())
-        all.push_back(config::VerbName(static_cast<v1alpha1::CustomResource::Verb>(verb)));
+        all.push_back(config::VerbName(static_cast<v1beta1::DeclaredResource::Verb>(verb)));
       if (wanted.optional()) {
         if (rule == rules.end()) continue;
         LOG(WARNING) << "Profile \"" << profile.name << "\": plugin " << plugin
@@ -149,7 +149,7 @@ class Planner {
   std::vector<framework::SkippedHost> SkippedHosts() const;
   const std::vector<std::string>& host_names() const { return plan_.host_names; }
   // Adds what the host must know of the profile.
-  void AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const;
+  void AddToConfigure(const std::string& host, v1beta1::ConfigureRequest* request) const;
 
  private:
   const PluginInfo& InfoOf(const std::string& plugin) const {
@@ -157,8 +157,10 @@ class Planner {
   }
   // Whether the host must be called in an attempt from PreFilter on.
   bool TakesPartInAlgorithm(const std::string& host) const {
-    using namespace v1alpha1;  // NOLINT: names of points
-    const auto points = {PRE_FILTER, FILTER, POST_FILTER, PRE_SCORE, SCORE};
+    using namespace v1beta1;  // NOLINT: names of points
+    const auto points = {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER,
+                         EXTENSION_POINT_POST_FILTER, EXTENSION_POINT_PRE_SCORE,
+                         EXTENSION_POINT_SCORE};
     return std::any_of(points.begin(), points.end(),
                        [&](ExtensionPoint point) { return !Names(point, &host).empty(); });
   }
@@ -172,13 +174,13 @@ class Planner {
     const auto info = infos_.find(host);
     return info != infos_.end() && hosts::KeepsNoCache(info->second);
   }
-  bool Can(const std::string& host, v1alpha1::Capability wanted) const {
+  bool Can(const std::string& host, v1beta1::Capability wanted) const {
     return absl::c_linear_search(infos_.at(host).capabilities(), wanted);
   }
-  bool CanFuse(const std::string& host) const { return Can(host, v1alpha1::FUSED_CYCLE); }
+  bool CanFuse(const std::string& host) const { return Can(host, v1beta1::CAPABILITY_FUSED_CYCLE); }
   // Such a host selects nodes itself.
   bool PlacesSeveral(const std::string& host) const {
-    return Can(host, v1alpha1::BATCH) || Can(host, v1alpha1::GROUP_PLAN);
+    return Can(host, v1beta1::CAPABILITY_BATCH) || Can(host, v1beta1::CAPABILITY_GROUP_PLAN);
   }
   // The host that answers all points in one message; empty: none. If several hosts can, the host
   // with the most filters, because its search ends with the sample; of several such hosts, the host
@@ -210,7 +212,7 @@ std::vector<std::string> Planner::Names(ExtensionPoint point, const std::string*
 
 std::vector<framework::WeightedPlugin> Planner::Weighted(const std::string* host) const {
   std::vector<framework::WeightedPlugin> weighted;
-  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
+  for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_SCORE)) {
     if (host != nullptr && host_of_.at(plugin.name) != *host) continue;
     weighted.push_back({plugin.name, plugin.weight});
   }
@@ -225,7 +227,7 @@ std::vector<framework::HostExtensionPoint> Planner::Shares(ExtensionPoint point)
     plugin.name = enabled[position].name;
     plugin.position = position;
     bool is_called = true;
-    for (const v1alpha1::Interest& interest : InfoOf(plugin.name).interests()) {
+    for (const v1beta1::Interest& interest : InfoOf(plugin.name).interests()) {
       if (interest.extension_point() != point) continue;
       plugin.fields.assign(interest.any_field_set().begin(), interest.any_field_set().end());
       is_called = !plugin.fields.empty();
@@ -248,9 +250,9 @@ std::vector<framework::HostExtensionPoint> Planner::Shares(ExtensionPoint point)
 std::string Planner::MainHost() const {
   std::string main;
   size_t most = 0;
-  for (const std::string& plugin : Names(v1alpha1::FILTER)) {
+  for (const std::string& plugin : Names(v1beta1::EXTENSION_POINT_FILTER)) {
     const std::string& host = host_of_.at(plugin);
-    const size_t count = Names(v1alpha1::FILTER, &host).size();
+    const size_t count = Names(v1beta1::EXTENSION_POINT_FILTER, &host).size();
     if (!CanFuse(host) || count <= most) continue;
     main = host;
     most = count;
@@ -261,11 +263,11 @@ std::string Planner::MainHost() const {
 // The points of a plugin's interest: PRE_FILTER stands for those of the algorithm.
 ExtensionPoint InterestPoint(ExtensionPoint point) {
   switch (point) {
-    case v1alpha1::FILTER:
-    case v1alpha1::POST_FILTER:
-    case v1alpha1::PRE_SCORE:
-    case v1alpha1::SCORE:
-      return v1alpha1::PRE_FILTER;
+    case v1beta1::EXTENSION_POINT_FILTER:
+    case v1beta1::EXTENSION_POINT_POST_FILTER:
+    case v1beta1::EXTENSION_POINT_PRE_SCORE:
+    case v1beta1::EXTENSION_POINT_SCORE:
+      return v1beta1::EXTENSION_POINT_PRE_FILTER;
     default:
       return point;
   }
@@ -277,7 +279,7 @@ std::optional<std::vector<framework::PodField>> InterestOf(const PluginInfo& plu
   std::vector<framework::PodField> fields;
   for (const auto& [point, enabled] : profile.points) {
     // PreBind only gets what Reserve named.
-    if (point == v1alpha1::PRE_BIND) continue;
+    if (point == v1beta1::EXTENSION_POINT_PRE_BIND) continue;
     if (absl::c_none_of(enabled, [&](const auto& other) { return other.name == plugin.name(); }))
       continue;
     const auto interest = absl::c_find_if(plugin.interests(), [&, p = point](const auto& known) {
@@ -306,7 +308,7 @@ void ScoreNothing(const std::string& plugin, framework::ProfilePlan* plan) {
 cache::GuardScope GuardOf(const config::Profile& profile) {
   cache::GuardScope scope;
   const auto filters = [&](absl::string_view name) {
-    const auto& plugins = profile.at(v1alpha1::FILTER);
+    const auto& plugins = profile.at(v1beta1::EXTENSION_POINT_FILTER);
     return std::any_of(plugins.begin(), plugins.end(),
                        [&](const auto& plugin) { return plugin.name == name; });
   };
@@ -335,31 +337,32 @@ framework::ProfilePlan Planner::Make() {
   algorithm.name = profile_.name;
   algorithm.percentage_of_nodes_to_score =
       static_cast<uint32_t>(profile_.percentage_of_nodes_to_score);
-  algorithm.pre_filter_plugins = Names(v1alpha1::PRE_FILTER);
-  algorithm.filter_plugins = Names(v1alpha1::FILTER);
-  algorithm.post_filter_plugins = Names(v1alpha1::POST_FILTER);
-  algorithm.pre_score_plugins = Names(v1alpha1::PRE_SCORE);
+  algorithm.pre_filter_plugins = Names(v1beta1::EXTENSION_POINT_PRE_FILTER);
+  algorithm.filter_plugins = Names(v1beta1::EXTENSION_POINT_FILTER);
+  algorithm.post_filter_plugins = Names(v1beta1::EXTENSION_POINT_POST_FILTER);
+  algorithm.pre_score_plugins = Names(v1beta1::EXTENSION_POINT_PRE_SCORE);
   algorithm.score_plugins = Weighted();
   if (num_algorithm_hosts_ > 1 || KeepsNoCache(plan_.host_names[0])) {
     const std::string main = MainHost();
     for (std::ptrdiff_t i = 0; i < num_algorithm_hosts_; ++i) {
       const std::string& host = plan_.host_names[static_cast<size_t>(i)];
       framework::HostProfile& share = algorithm.shares.emplace_back();
-      share.pre_filter_plugins = Names(v1alpha1::PRE_FILTER, &host);
-      share.filter_plugins = Names(v1alpha1::FILTER, &host);
-      share.pre_score_plugins = Names(v1alpha1::PRE_SCORE, &host);
+      share.pre_filter_plugins = Names(v1beta1::EXTENSION_POINT_PRE_FILTER, &host);
+      share.filter_plugins = Names(v1beta1::EXTENSION_POINT_FILTER, &host);
+      share.pre_score_plugins = Names(v1beta1::EXTENSION_POINT_PRE_SCORE, &host);
       share.score_plugins = Weighted(&host);
       if (host == main) algorithm.main_host = static_cast<size_t>(i);
       share.can_fuse = CanFuse(host);
       if (num_algorithm_hosts_ == 1) continue;  // The only host is always needed.
-      share.pre_filter_fail_open = IsOpen(v1alpha1::PRE_FILTER, share.pre_filter_plugins);
-      share.filter_fail_open = IsOpen(v1alpha1::FILTER, share.filter_plugins);
-      const std::vector<std::string> scoring = Names(v1alpha1::SCORE, &host);
-      share.score_fail_open =
-          IsOpen(v1alpha1::PRE_SCORE, share.pre_score_plugins) && IsOpen(v1alpha1::SCORE, scoring);
+      share.pre_filter_fail_open =
+          IsOpen(v1beta1::EXTENSION_POINT_PRE_FILTER, share.pre_filter_plugins);
+      share.filter_fail_open = IsOpen(v1beta1::EXTENSION_POINT_FILTER, share.filter_plugins);
+      const std::vector<std::string> scoring = Names(v1beta1::EXTENSION_POINT_SCORE, &host);
+      share.score_fail_open = IsOpen(v1beta1::EXTENSION_POINT_PRE_SCORE, share.pre_score_plugins) &&
+                              IsOpen(v1beta1::EXTENSION_POINT_SCORE, scoring);
       share.score_uses_last =
           std::any_of(scoring.begin(), scoring.end(), [this](const std::string& plugin) {
-            return config::PolicyFor(config_.shim, plugin, v1alpha1::SCORE) ==
+            return config::PolicyFor(config_.shim, plugin, v1beta1::EXTENSION_POINT_SCORE) ==
                    config::FailurePolicy::kUseLast;
           });
     }
@@ -371,23 +374,23 @@ framework::ProfilePlan Planner::Make() {
     if (framework::SkippedPostFilterStatus status = SkippedStatusOf(plugin);
         num_algorithm_hosts_ > 1 && !status.reason.empty())
       plan_.pre_filter_behind[host] = std::move(status.behind);
-    for (const config::EnabledPlugin& gate : profile_.at(v1alpha1::PRE_ENQUEUE)) {
+    for (const config::EnabledPlugin& gate : profile_.at(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)) {
       if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
     }
   }
   plan_.guard = GuardOf(profile_);
-  plan_.pre_enqueue = Shares(v1alpha1::PRE_ENQUEUE);
-  plan_.reserve = Shares(v1alpha1::RESERVE);
-  plan_.permit = Shares(v1alpha1::PERMIT);
-  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::PRE_BIND))
+  plan_.pre_enqueue = Shares(v1beta1::EXTENSION_POINT_PRE_ENQUEUE);
+  plan_.reserve = Shares(v1beta1::EXTENSION_POINT_RESERVE);
+  plan_.permit = Shares(v1beta1::EXTENSION_POINT_PERMIT);
+  for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_PRE_BIND))
     plan_.pre_bind_plugins.insert(plugin.name);
-  for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::QUEUE_SORT)) {
+  for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_QUEUE_SORT)) {
     if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
   }
   for (const auto& [plugin, host] : host_of_) {
     if (WritesObjects(InfoOf(plugin), config_)) plan_.object_writers.insert(host);
     auto& events = plan_.wake_up_events[plugin];
-    for (const v1alpha1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
+    for (const v1beta1::ClusterEvent& event : InfoOf(plugin).wake_up_events()) {
       events.push_back(queue::FromContract(event));
     }
   }
@@ -397,11 +400,11 @@ framework::ProfilePlan Planner::Make() {
 
 framework::SkippedPostFilterStatus Planner::SkippedStatusOf(const std::string& plugin) const {
   framework::SkippedPostFilterStatus status;
-  for (const v1alpha1::Interest& interest : InfoOf(plugin).interests()) {
-    if (interest.extension_point() == v1alpha1::PRE_FILTER)
+  for (const v1beta1::Interest& interest : InfoOf(plugin).interests()) {
+    if (interest.extension_point() == v1beta1::EXTENSION_POINT_PRE_FILTER)
       status.reason = interest.post_filter_reason();
   }
-  const std::vector<std::string> asked = Names(v1alpha1::PRE_FILTER);
+  const std::vector<std::string> asked = Names(v1beta1::EXTENSION_POINT_PRE_FILTER);
   if (const auto it = absl::c_find(asked, plugin); it != asked.end())
     status.behind.insert(asked.begin(), it);
   return status;
@@ -432,18 +435,20 @@ std::vector<framework::SkippedHost> Planner::SkippedHosts() const {
       std::erase_if(plugins, [&](const auto& plugin) { return !others.contains(plugin.name); });
     }
     // Without scores the first feasible node would be enough.
-    if (rest.at(v1alpha1::SCORE).empty() != profile_.at(v1alpha1::SCORE).empty()) continue;
+    if (rest.at(v1beta1::EXTENSION_POINT_SCORE).empty() !=
+        profile_.at(v1beta1::EXTENSION_POINT_SCORE).empty())
+      continue;
     Planner planner(config_, plan_.host_names, infos_, rest, std::move(others));
     candidate.without = std::make_shared<framework::ProfilePlan>(planner.Make());
     bool others_came = false;
-    for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::POST_FILTER)) {
+    for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_POST_FILTER)) {
       const bool is_own = host_of_.at(plugin.name) == host;
       others_came |= !is_own;
       if (!is_own) continue;
       const framework::SkippedPostFilterStatus status = SkippedStatusOf(plugin.name);
       if (!status.reason.empty()) AddSkippedStatus(status, others_came, candidate.without.get());
     }
-    for (const config::EnabledPlugin& plugin : profile_.at(v1alpha1::SCORE)) {
+    for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_SCORE)) {
       if (host_of_.at(plugin.name) == host) ScoreNothing(plugin.name, candidate.without.get());
     }
     skipped.push_back(std::move(candidate));
@@ -451,22 +456,22 @@ std::vector<framework::SkippedHost> Planner::SkippedHosts() const {
   return skipped;
 }
 
-void Planner::AddToConfigure(const std::string& host, v1alpha1::ConfigureRequest* request) const {
-  v1alpha1::ProfileConfig* configured = request->add_profiles();
+void Planner::AddToConfigure(const std::string& host, v1beta1::ConfigureRequest* request) const {
+  v1beta1::ProfileConfig* configured = request->add_profiles();
   configured->set_name(profile_.name);
   for (const auto& [point, plugins] : profile_.points) {
     const std::vector<std::string> names = Names(point, &host);
     if (names.empty()) continue;
-    v1alpha1::PointConfig* point_config = configured->add_points();
+    v1beta1::PointConfig* point_config = configured->add_points();
     point_config->set_extension_point(point);
     point_config->mutable_plugins()->Assign(names.begin(), names.end());
-    if (point != v1alpha1::SCORE || !PlacesSeveral(host)) continue;
+    if (point != v1beta1::EXTENSION_POINT_SCORE || !PlacesSeveral(host)) continue;
     for (const framework::WeightedPlugin& plugin : Weighted(&host))
       point_config->add_weights(plugin.weight);
   }
   for (const config::PluginArgs& args : profile_.args) {
     if (host_of_.at(args.name) != host) continue;
-    v1alpha1::PluginArgs* plugin_args = configured->add_args();
+    v1beta1::PluginArgs* plugin_args = configured->add_args();
     plugin_args->set_plugin(args.name);
     plugin_args->set_args_json(args.args_json);
   }
@@ -490,7 +495,7 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
     if (!problems.empty()) continue;
     Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {
-      v1alpha1::ConfigureRequest& request = plans.configure[host];
+      v1beta1::ConfigureRequest& request = plans.configure[host];
       request.set_cycle_deadline_millis(
           static_cast<uint32_t>(absl::ToInt64Milliseconds(config.shim.deadlines.cycle)));
       planner.AddToConfigure(host, &request);
@@ -503,10 +508,10 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
 }
 
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
-                            const v1alpha1::ConfigureResponse& response) {
+                            const v1beta1::ConfigureResponse& response) {
   if (response.problems().empty()) return absl::OkStatus();
   std::vector<std::string> lines;
-  for (const v1alpha1::ConfigProblem& problem : response.problems()) {
+  for (const v1beta1::ConfigProblem& problem : response.problems()) {
     std::string where = config.file;
     for (const config::Profile& profile : profiles.profiles) {
       if (profile.name != problem.profile()) continue;
@@ -547,7 +552,7 @@ cache::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
         fields.variables.insert(std::string(key));
       }
     }
-    for (const v1alpha1::CustomResource& resource : plugin.custom_resources())
+    for (const v1beta1::DeclaredResource& resource : plugin.declared_resources())
       fields.custom_resources.insert(resource.resource());
   }
   return fields;

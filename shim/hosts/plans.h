@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/cache/change_log.h"
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
@@ -17,12 +17,12 @@
 namespace outboard::hosts {
 
 // The info of each host, by its configured name.
-using HostInfos = std::map<std::string, v1alpha1::GetHostInfoResponse>;
+using HostInfos = std::map<std::string, v1beta1::GetHostInfoResponse>;
 
 struct Plans {
   std::vector<framework::ProfilePlan> profiles;
   // By host name; without hosts that serve no profile.
-  std::map<std::string, v1alpha1::ConfigureRequest> configure;
+  std::map<std::string, v1beta1::ConfigureRequest> configure;
   // For display.
   config::Profiles resolved;
 };
@@ -39,7 +39,7 @@ std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans, const
 
 // Problems of a Configure answer as one error with file, line and field.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
-                            const v1alpha1::ConfigureResponse& response);
+                            const v1beta1::ConfigureResponse& response);
 
 // Which writes of custom resources plugins may request.
 std::vector<framework::CustomResourceRule> AllowedResources(
@@ -47,7 +47,7 @@ std::vector<framework::CustomResourceRule> AllowedResources(
 
 // What the host's plugins read in addition to what every host receives: annotations, commands,
 // arguments and variables of containers, custom resources.
-cache::ChangeEncoder::Fields NeededFields(const v1alpha1::GetHostInfoResponse& info);
+cache::ChangeEncoder::Fields NeededFields(const v1beta1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 
 namespace outboard::hosts {
 namespace {
@@ -16,26 +17,32 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::ExtensionPoint;
+using v1beta1::ExtensionPoint;
 
 const std::vector<ExtensionPoint>& PointsOf(const std::string& plugin) {
-  using namespace v1alpha1;  // NOLINT: names of points
+  using namespace v1beta1;  // NOLINT: names of points
   static const auto& points = *new std::map<std::string, std::vector<ExtensionPoint>>{
-      {"PrioritySort", {QUEUE_SORT}},
-      {"DefaultBinder", {BIND}},
-      {"First", {PRE_FILTER, FILTER, RESERVE, PERMIT}},
-      {"Second", {FILTER, PRE_SCORE, SCORE, PERMIT}},
-      {"Third", {PRE_FILTER, FILTER, RESERVE, SCORE}},
-      {"Preempting", {PRE_ENQUEUE, POST_FILTER}},
-      {"Gate", {PRE_ENQUEUE}},
+      {"PrioritySort", {EXTENSION_POINT_QUEUE_SORT}},
+      {"DefaultBinder", {EXTENSION_POINT_BIND}},
+      {"First",
+       {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_RESERVE,
+        EXTENSION_POINT_PERMIT}},
+      {"Second",
+       {EXTENSION_POINT_FILTER, EXTENSION_POINT_PRE_SCORE, EXTENSION_POINT_SCORE,
+        EXTENSION_POINT_PERMIT}},
+      {"Third",
+       {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_RESERVE,
+        EXTENSION_POINT_SCORE}},
+      {"Preempting", {EXTENSION_POINT_PRE_ENQUEUE, EXTENSION_POINT_POST_FILTER}},
+      {"Gate", {EXTENSION_POINT_PRE_ENQUEUE}},
   };
   return points.at(plugin);
 }
 
-v1alpha1::GetHostInfoResponse Host(const std::vector<std::string>& plugins) {
-  v1alpha1::GetHostInfoResponse info;
+v1beta1::GetHostInfoResponse Host(const std::vector<std::string>& plugins) {
+  v1beta1::GetHostInfoResponse info;
   for (const std::string& name : plugins) {
-    v1alpha1::PluginInfo* plugin = info.add_plugins();
+    v1beta1::PluginInfo* plugin = info.add_plugins();
     plugin->set_name(name);
     for (const ExtensionPoint point : PointsOf(name)) plugin->add_extension_points(point);
   }
@@ -70,10 +77,10 @@ hosts:
 }
 
 // "POINT: plugins" of a Configure.
-std::vector<std::string> TextsOf(const v1alpha1::ConfigureRequest& request) {
+std::vector<std::string> TextsOf(const v1beta1::ConfigureRequest& request) {
   std::vector<std::string> points;
   for (const auto& point : request.profiles(0).points()) {
-    std::string text = absl::StrCat(v1alpha1::ExtensionPoint_Name(point.extension_point()), ":");
+    std::string text = absl::StrCat(ShortName(point.extension_point()), ":");
     for (const std::string& plugin : point.plugins()) absl::StrAppend(&text, " ", plugin);
     points.push_back(text);
   }
@@ -93,7 +100,7 @@ std::vector<std::string> Shares(const std::vector<framework::HostExtensionPoint>
 }
 
 TEST(PlansTest, AHostThatServesAllDoesItAlone) {
-  const v1alpha1::GetHostInfoResponse all =
+  const v1beta1::GetHostInfoResponse all =
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
   auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"}, {{"a", all}, {"b", all}});
   ASSERT_TRUE(plans.ok()) << plans.status();
@@ -114,8 +121,8 @@ std::string MainHost(const std::vector<std::string>& hosts, const HostInfos& inf
 }
 
 TEST(PlansTest, TheMainHostIsTheOneOfTheMostFiltersThatCanBeAskedAllAtOnce) {
-  const auto fused = [](v1alpha1::GetHostInfoResponse info) {
-    info.add_capabilities(v1alpha1::FUSED_CYCLE);
+  const auto fused = [](v1beta1::GetHostInfoResponse info) {
+    info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
     return info;
   };
   const auto others = Host({"PrioritySort", "Gate", "Preempting", "DefaultBinder"});
@@ -139,9 +146,9 @@ TEST(PlansTest, TheMainHostIsTheOneOfTheMostFiltersThatCanBeAskedAllAtOnce) {
 }
 
 TEST(PlansTest, AHostWithoutACacheHasAShareEvenAlone) {
-  v1alpha1::GetHostInfoResponse all =
+  v1beta1::GetHostInfoResponse all =
       Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting", "DefaultBinder"});
-  all.add_capabilities(v1alpha1::INLINE_NODES);
+  all.add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
   const auto plans = MakePlans(Configuration({"a"}), {"a"}, {{"a", all}});
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_THAT(plans->profiles.at(0).algorithm.shares, SizeIs(1));
@@ -197,14 +204,14 @@ TEST(PlansTest, AHostThatOnlyComesAfterThePlacementLeavesTheOtherFused) {
 }
 
 TEST(PlansTest, APluginIsNeverSplit) {
-  v1alpha1::GetHostInfoResponse a =
+  v1beta1::GetHostInfoResponse a =
       Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
-  v1alpha1::GetHostInfoResponse b = a;
+  v1beta1::GetHostInfoResponse b = a;
   // a lost Third's Filter, b its Reserve.
   auto* of_a = a.mutable_plugins(6)->mutable_extension_points();
-  of_a->Set(1, v1alpha1::PRE_FILTER);
+  of_a->Set(1, v1beta1::EXTENSION_POINT_PRE_FILTER);
   auto* of_b = b.mutable_plugins(6)->mutable_extension_points();
-  of_b->Set(2, v1alpha1::PRE_FILTER);
+  of_b->Set(2, v1beta1::EXTENSION_POINT_PRE_FILTER);
   const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"}, {{"a", a}, {"b", b}});
   EXPECT_THAT(std::string(plans.status().message()),
               HasSubstr("f.yaml: profile \"p\": no host serves plugin \"Third\" at all of its "
@@ -212,12 +219,12 @@ TEST(PlansTest, APluginIsNeverSplit) {
 }
 
 TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
-  v1alpha1::GetHostInfoResponse info =
+  v1beta1::GetHostInfoResponse info =
       Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
-  v1alpha1::CustomResource* wanted = info.mutable_plugins(2)->add_custom_resources();
+  v1beta1::DeclaredResource* wanted = info.mutable_plugins(2)->add_declared_resources();
   wanted->set_resource("widgets.v1.example.com");
-  wanted->add_verbs(v1alpha1::CustomResource::CREATE);
-  wanted->add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
+  wanted->add_verbs(v1beta1::DeclaredResource::VERB_CREATE);
+  wanted->add_verbs(v1beta1::DeclaredResource::VERB_UPDATE_STATUS);
   config::Config config = Configuration({"a"});
   const auto problem = [&] {
     return std::string(MakePlans(config, {"a"}, {{"a", info}}).status().message());
@@ -234,9 +241,9 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
   EXPECT_THAT(keepers(), IsEmpty()) << "it is not allowed";
   wanted->set_optional(false);
   config.shim.custom_resources = {
-      {"widgets.v1.example.com", {v1alpha1::CustomResource::CREATE}, {}, {}}};
+      {"widgets.v1.example.com", {v1beta1::DeclaredResource::VERB_CREATE}, {}, {}}};
   EXPECT_THAT(problem(), HasSubstr("add to it"));
-  config.shim.custom_resources[0].verbs.push_back(v1alpha1::CustomResource::UPDATE_STATUS);
+  config.shim.custom_resources[0].verbs.push_back(v1beta1::DeclaredResource::VERB_UPDATE_STATUS);
   EXPECT_EQ(problem(), "");
   EXPECT_THAT(keepers(), ElementsAre("a"));
   wanted->set_optional(true);
@@ -244,14 +251,14 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
 }
 
 TEST(Interests, AnyFieldIsEnough) {
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   (*pod.mutable_labels())["l"] = "";
   (*pod.mutable_annotations())["a"] = "";
   pod.add_scheduling_gates("g");
   pod.set_pod_group_name("gang");
   pod.add_volumes()->set_source("hostPath");
   pod.add_claims()->set_name("c");
-  const v1alpha1::Pod plain;
+  const v1beta1::Pod plain;
   for (const char* field :
        {"metadata.labels['l']", "metadata.annotations['a']", "spec.schedulingGates",
         "spec.schedulingGroup", "spec.volumes[*].hostPath", "spec.resourceClaims"}) {
@@ -269,10 +276,10 @@ TEST(Interests, AnyFieldIsEnough) {
 TEST(Interests, AResourceForWhichADeviceClassStands) {
   const std::vector<framework::InterestedPlugin> plugins = {
       {"P", {"spec.containers[*].resources.requests[deviceClass]"}}};
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   pod.add_containers();
-  v1alpha1::Container* init = pod.add_init_containers();
-  (*init->mutable_requests()->mutable_extended())["example.com/gpu"] = 1;
+  v1beta1::Container* init = pod.add_init_containers();
+  (*init->mutable_requests()->mutable_scalar())["example.com/gpu"] = 1;
   EXPECT_FALSE(framework::AnyInterestedIn(plugins, pod, {}));
   EXPECT_FALSE(framework::AnyInterestedIn(plugins, pod, {{"example.com/nic", 1}}));
   EXPECT_TRUE(framework::AnyInterestedIn(plugins, pod, {{"example.com/gpu", 1}}));
@@ -283,15 +290,15 @@ HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
   HostInfos infos = {
       {"a", Host({"First"})},
       {"b", Host({"PrioritySort", "Gate", "Second", "Third", "Preempting", "DefaultBinder"})}};
-  v1alpha1::PluginInfo* first = infos["a"].mutable_plugins(0);
-  first->add_extension_points(v1alpha1::SCORE);
-  first->add_extension_points(v1alpha1::POST_FILTER);
-  first->add_extension_points(v1alpha1::PRE_BIND);
+  v1beta1::PluginInfo* first = infos["a"].mutable_plugins(0);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_SCORE);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_POST_FILTER);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_PRE_BIND);
   for (const ExtensionPoint point : points) {
-    v1alpha1::Interest* interest = first->add_interests();
+    v1beta1::Interest* interest = first->add_interests();
     interest->set_extension_point(point);
     interest->add_any_field_set("spec.resourceClaims");
-    if (point == v1alpha1::PRE_FILTER) interest->set_post_filter_reason("no claims");
+    if (point == v1beta1::EXTENSION_POINT_PRE_FILTER) interest->set_post_filter_reason("no claims");
   }
   return infos;
 }
@@ -299,11 +306,12 @@ HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
 TEST(PlansTest, AHostIsSkippedForPodsThatNoneOfItsPluginsHandles) {
   const auto plans =
       MakePlans(Configuration({"a", "b"}), {"a", "b"},
-                WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE, v1alpha1::PERMIT}));
+                WithInterests({v1beta1::EXTENSION_POINT_PRE_FILTER,
+                               v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT}));
   ASSERT_TRUE(plans.ok()) << plans.status();
   const framework::ProfilePlan& plan = plans->profiles.at(0);
   EXPECT_THAT(plan.host_names, ElementsAre("a", "b"));
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   const framework::ProfilePlan& without = *plan.For(pod, {});
   ASSERT_NE(&without, &plan);
   EXPECT_EQ(without.algorithm.name, "p");
@@ -321,19 +329,20 @@ TEST(PlansTest, AHostIsSkippedForPodsThatNoneOfItsPluginsHandles) {
 }
 
 TEST(PlansTest, AHostWithAPointForEveryPodIsNeverSkipped) {
-  const auto plans = MakePlans(Configuration({"a", "b"}), {"a", "b"},
-                               WithInterests({v1alpha1::PRE_FILTER, v1alpha1::RESERVE}));
+  const auto plans = MakePlans(
+      Configuration({"a", "b"}), {"a", "b"},
+      WithInterests({v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_RESERVE}));
   ASSERT_TRUE(plans.ok()) << plans.status();
   EXPECT_THAT(plans->profiles.at(0).skipped, IsEmpty()) << "Permit";
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
-  v1alpha1::GetHostInfoResponse info;
-  v1alpha1::PluginInfo* plugin = info.add_plugins();
+  v1beta1::GetHostInfoResponse info;
+  v1beta1::PluginInfo* plugin = info.add_plugins();
   plugin->add_needed_fields("Pod.metadata.annotations['a']");
   plugin->add_needed_fields("Pod.spec.containers[*].args");
   plugin->add_needed_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
-  plugin->add_custom_resources()->set_resource("widgets.v1.example.com");
+  plugin->add_declared_resources()->set_resource("widgets.v1.example.com");
   const cache::ChangeEncoder::Fields fields = NeededFields(info);
   EXPECT_THAT(fields.pod_annotations, ElementsAre("a"));
   EXPECT_FALSE(fields.command);

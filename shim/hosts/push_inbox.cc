@@ -15,21 +15,21 @@ bool PushInbox::Count(size_t bytes, absl::Time now) {
   return !overflowed_;
 }
 
-bool PushInbox::Add(v1alpha1::SyncResponse push, absl::Time now) {
+bool PushInbox::Add(v1beta1::SyncResponse push, absl::Time now) {
   const size_t bytes = push.SpaceUsedLong();
   if (Count(bytes, now)) {
     held_.Add(bytes);
     overflowed_ = IsBeyondLimits(held_);
   }
   if (overflowed_) {
-    std::vector<v1alpha1::SyncResponse>().swap(pushes_);
+    std::vector<v1beta1::SyncResponse>().swap(pushes_);
     return false;
   }
   pushes_.push_back(std::move(push));
   return true;
 }
 
-std::vector<v1alpha1::SyncResponse> PushInbox::Take() {
+std::vector<v1beta1::SyncResponse> PushInbox::Take() {
   held_ = {};
   return std::exchange(pushes_, {});
 }

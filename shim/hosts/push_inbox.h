@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/hosts/host_limits.h"
 
 namespace outboard::hosts {
@@ -17,12 +17,12 @@ class PushInbox {
  public:
   explicit PushInbox(const HostLimits& limits) : limits_(limits) {}
 
-  bool Add(v1alpha1::SyncResponse push, absl::Time now);
+  bool Add(v1beta1::SyncResponse push, absl::Time now);
   // Counts a message that is not held.
-  bool Count(const v1alpha1::SyncResponse& push, absl::Time now) {
+  bool Count(const v1beta1::SyncResponse& push, absl::Time now) {
     return Count(push.SpaceUsedLong(), now);
   }
-  std::vector<v1alpha1::SyncResponse> Take();
+  std::vector<v1beta1::SyncResponse> Take();
   bool overflowed() const { return overflowed_; }
 
  private:
@@ -40,7 +40,7 @@ class PushInbox {
   }
 
   const HostLimits limits_;
-  std::vector<v1alpha1::SyncResponse> pushes_;
+  std::vector<v1beta1::SyncResponse> pushes_;
   Amount held_;
   Amount in_second_;
   absl::Time second_began_ = absl::InfinitePast();

@@ -7,8 +7,8 @@
 namespace outboard::hosts {
 namespace {
 
-v1alpha1::SyncResponse Push(size_t bytes) {
-  v1alpha1::SyncResponse push;
+v1beta1::SyncResponse Push(size_t bytes) {
+  v1beta1::SyncResponse push;
   push.mutable_gate_changed()->add_pod_uids(std::string(bytes, 'x'));
   return push;
 }
@@ -61,7 +61,7 @@ TEST_F(PushInboxTest, BytesCountAsTheyAreInMemory) {
   PushInbox inbox(limits_);
   EXPECT_FALSE(inbox.Add(Push(200000), now_));
   // Two bytes each on the wire.
-  v1alpha1::SyncResponse many;
+  v1beta1::SyncResponse many;
   for (int i = 0; i < 5000; ++i) many.mutable_gate_changed()->add_pod_uids("");
   ASSERT_LT(many.ByteSizeLong(), 11000u);
   PushInbox another(limits_);

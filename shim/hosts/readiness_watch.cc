@@ -15,10 +15,10 @@ constexpr absl::Duration kOnceReady = absl::Seconds(1);
 }  // namespace
 
 ReadinessWatch::ReadinessWatch(HostLoop* loop, const std::shared_ptr<grpc::Channel>& channel,
-                               v1alpha1::ProbeRequest request, std::string instance,
+                               v1beta1::ProbeRequest request, std::string instance,
                                std::function<void()> on_lost)
     : loop_(loop),
-      stub_(v1alpha1::PluginHostService::NewStub(channel)),
+      stub_(v1beta1::PluginHostService::NewStub(channel)),
       request_(std::move(request)),
       instance_(std::move(instance)),
       on_lost_(std::move(on_lost)),
@@ -55,13 +55,13 @@ void ReadinessWatch::OnProbed(bool) {
     return;
   }
   const bool is_gone = status_.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                       (status_.ok() && response_.host_instance() != instance_);
+                       (status_.ok() && response_.instance() != instance_);
   if (is_gone) {
     ready_ = false;
     on_lost_();
     return;
   }
-  if (status_.ok()) ready_ = response_.state() == v1alpha1::ProbeResponse::READY;
+  if (status_.ok()) ready_ = response_.state() == v1beta1::ProbeResponse::STATE_READY;
   under_way_ = true;
   alarm_.Set(loop_->queue(), absl::ToChronoTime(absl::Now() + (ready_ ? kOnceReady : kUntilReady)),
              &woken_);

@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "proto/outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "shim/hosts/host_loop.h"
 
 namespace outboard::hosts {
@@ -25,7 +25,7 @@ class ReadinessWatch {
  public:
   // `on_lost` is called once: when no process answers any more, or another instance does.
   ReadinessWatch(HostLoop* loop, const std::shared_ptr<grpc::Channel>& channel,
-                 v1alpha1::ProbeRequest request, std::string instance,
+                 v1beta1::ProbeRequest request, std::string instance,
                  std::function<void()> on_lost);
   // No callback after this.
   void Abandon();
@@ -44,16 +44,16 @@ class ReadinessWatch {
   void OnAlarm(bool ok);
 
   HostLoop* const loop_;
-  const std::unique_ptr<v1alpha1::PluginHostService::Stub> stub_;
-  const v1alpha1::ProbeRequest request_;
+  const std::unique_ptr<v1beta1::PluginHostService::Stub> stub_;
+  const v1beta1::ProbeRequest request_;
   const std::string instance_;
   std::function<void()> on_lost_;
   bool ready_ = false;
   bool under_way_ = false;  // a probe or the alarm, one at a time
   bool abandoned_ = false;
   std::unique_ptr<grpc::ClientContext> context_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<v1alpha1::ProbeResponse>> reader_;
-  v1alpha1::ProbeResponse response_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<v1beta1::ProbeResponse>> reader_;
+  v1beta1::ProbeResponse response_;
   grpc::Status status_;
   grpc::Alarm alarm_;
   Step<&ReadinessWatch::OnProbed> probed_;

@@ -29,12 +29,12 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::SizeIs;
-using v1alpha1::ConfigureRequest;
-using v1alpha1::CycleRequest;
-using v1alpha1::DrainRequest;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::GetHostInfoResponse;
+using v1beta1::ConfigureRequest;
+using v1beta1::CycleRequest;
+using v1beta1::DrainRequest;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::GetHostInfoResponse;
 
 class CountedEffects final : public scheduler::NoClusterActions {
  public:
@@ -106,23 +106,25 @@ class ReplacementTest : public ::testing::Test {
     Answers(id, started, digest);
   }
   void Answers(const std::string& id, int started, const std::string& digest = "") {
-    GetHostInfoResponse info;
-    info.set_host_instance(id);
-    info.set_build(absl::StrCat("build-", id));
-    info.set_build_digest(digest);
-    info.set_started_unix_micros(started * 1000000);
-    info.add_capabilities(v1alpha1::FUSED_CYCLE);
+    HostConnection connection;
+    connection.channel = NewHostChannel(fakes_[id]->address());
+    connection.identity.set_instance(id);
+    connection.identity.set_build(absl::StrCat("build-", id));
+    connection.identity.set_build_digest(digest);
+    connection.identity.set_started_unix_micros(started * 1000000);
+    GetHostInfoResponse& info = connection.info;
+    info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
     for (const char* plugin : {"Sort", "Fake", "Binder"}) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
-      out->add_extension_points(std::string(plugin) == "Sort"     ? v1alpha1::QUEUE_SORT
-                                : std::string(plugin) == "Binder" ? v1alpha1::BIND
-                                                                  : v1alpha1::FILTER);
-      if (std::string(plugin) == "Fake") out->add_extension_points(v1alpha1::SCORE);
+      out->add_extension_points(std::string(plugin) == "Sort" ? v1beta1::EXTENSION_POINT_QUEUE_SORT
+                                : std::string(plugin) == "Binder"
+                                    ? v1beta1::EXTENSION_POINT_BIND
+                                    : v1beta1::EXTENSION_POINT_FILTER);
+      if (std::string(plugin) == "Fake") out->add_extension_points(v1beta1::EXTENSION_POINT_SCORE);
     }
-    const std::string& address = fakes_[id]->address();
     const absl::Status taken =
-        hosts_.OnHandshake({"main", address, std::nullopt, 0}, NewHostChannel(address), info, now_);
+        hosts_.OnHandshake({"main", fakes_[id]->address(), std::nullopt, 0}, connection, now_);
     EXPECT_TRUE(taken.ok()) << taken;
   }
   // `instance state` of all, in order of arrival.
@@ -182,7 +184,7 @@ class ReplacementTest : public ::testing::Test {
           response->set_feasible(std::string(1, 0));
           auto* reason = response->add_reasons();
           reason->set_plugin("Fake");
-          reason->set_code(v1alpha1::UNSCHEDULABLE);
+          reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
           reason->add_reasons("no");
           response->add_rejected(0);
           response->add_rejected(0);
@@ -250,7 +252,7 @@ TEST_F(ReplacementTest, ADrainedInstanceIsCalledAgainOnceNoOtherIsLeft) {
   EXPECT_THAT(effects_.bound, SizeIs(1));
   // The first session is draining for ever.
   std::vector<std::string> sessions;
-  for (const auto& request : fakes_["a"]->Requests<v1alpha1::ConfigureRequest>())
+  for (const auto& request : fakes_["a"]->Requests<v1beta1::ConfigureRequest>())
     sessions.push_back(request.session_id());
   EXPECT_THAT(sessions, ElementsAre("session", "session-1"));
 }
@@ -547,7 +549,7 @@ TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
 // Pushes from an instance, without pause, until its stream ends.
 class Pushing {
  public:
-  Pushing(FakeHost* host, const v1alpha1::SyncResponse& push) {
+  Pushing(FakeHost* host, const v1beta1::SyncResponse& push) {
     thread_ = std::thread([this, host, push] {
       while (!over_ && host->Push(push)) ++pushed_;
     });
@@ -564,8 +566,8 @@ class Pushing {
   std::thread thread_;
 };
 
-v1alpha1::SyncResponse GateChanged(size_t bytes) {
-  v1alpha1::SyncResponse push;
+v1beta1::SyncResponse GateChanged(size_t bytes) {
+  v1beta1::SyncResponse push;
   push.mutable_gate_changed()->add_pod_uids(std::string(bytes, 'x'));
   return push;
 }
@@ -663,7 +665,7 @@ TEST_F(ReplacementTest, WhatAnInstancePushedBeforeItServedDoesNotCount) {
   ASSERT_TRUE(hosts_.Reload(Configuration(1), now_).ok());
   Comes("b", 2);
   WaitFor({"a serving", "b shadow"});
-  v1alpha1::SyncResponse push;
+  v1beta1::SyncResponse push;
   push.mutable_wait_decision()->set_pod_uid("unknown");  // Invalid: it names no plugin.
   ASSERT_TRUE(fakes_["b"]->Push(push));
   ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kServing; });
@@ -676,7 +678,7 @@ TEST_F(ReplacementTest, AStandbyThatAsksForASnapshotGetsANewSession) {
   WaitFor({"a serving"});
   Comes("b", 1);
   WaitFor({"a serving", "b standby"});
-  v1alpha1::SyncResponse push;
+  v1beta1::SyncResponse push;
   push.mutable_resync()->set_reason("lost count");
   ASSERT_TRUE(fakes_["b"]->Push(push));
   WaitFor({"a serving"});
@@ -695,7 +697,7 @@ TEST_F(ReplacementTest, ChangesOfAnInstanceThatDoesNotReadStayInTheLog) {
   Fault hangs;
   hangs.delay = absl::Hours(1);
   hangs.times = -1;
-  fakes_["b"]->Inject<v1alpha1::SyncRequest>(hangs);
+  fakes_["b"]->Inject<v1beta1::SyncRequest>(hangs);
   // Each change is larger than the buffers of a stream.
   int64_t sent = 0;
   int unread = 0;  // changes after the last message

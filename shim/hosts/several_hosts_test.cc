@@ -13,7 +13,7 @@
 namespace outboard::hosts {
 namespace {
 
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 using testing::FakeHost;
 using testing::Fault;
 
@@ -28,10 +28,9 @@ class SeveralGrpcHostsTest : public ::testing::Test {
     for (size_t i = 0; i < 2; ++i) {
       fakes_[i] = FakeHost::Start(
           absl::StrCat("unix:", ::testing::TempDir(), "outboard-several-", getpid(), "-", i));
-      auto channel = NewHostChannel(fakes_[i]->address());
-      auto info = Handshake(channel, absl::Seconds(10));
-      EXPECT_TRUE(info.ok()) << info.status();
-      clients_[i] = std::make_unique<GrpcHostClient>(&loop_, "session", channel, *info);
+      const auto host = Handshake(NewHostChannel(fakes_[i]->address()), absl::Seconds(10));
+      EXPECT_TRUE(host.ok()) << host.status();
+      clients_[i] = std::make_unique<GrpcHostClient>(&loop_, "session", *host);
       hosts_.push_back({clients_[i].get(), 1});
       profile_.shares[i].filter_plugins = {"Fake"};
     }
@@ -75,12 +74,12 @@ TEST_F(SeveralGrpcHostsTest, TwoSlowHostsTakeTheTimeOfOne) {
 
 TEST_F(SeveralGrpcHostsTest, NamesTheHostThatGivesNoAnswerAndLetsTheOtherGo) {
   Fault failure;
-  failure.status = testing::CallFailure(CallError::STALE, "behind");
+  failure.status = testing::CallFailure(CallError::REASON_STALE, "behind");
   fakes_[0]->Inject<PreFilterRequest>(failure);
   MakeSlow<PreFilterRequest>(1);
   framework::ExtensionPointRunner panel(&hosts_, &profile_, 1, SteadyNow() + absl::Seconds(30));
   const auto answer = panel.PreFilter("pod");
-  EXPECT_EQ(framework::CallErrorReason(answer.status()), CallError::STALE);
+  EXPECT_EQ(framework::CallErrorReason(answer.status()), CallError::REASON_STALE);
   EXPECT_EQ(panel.failed_host(), 0u);
   // The next attempt is answered normally.
   const auto next = panel.PreFilter("pod");

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/short_names.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/rejections.h"
 #include "shim/framework/select_node.h"
@@ -17,9 +18,9 @@ namespace outboard::hosts {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using v1alpha1::CycleResponse;
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
+using v1beta1::CycleResponse;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
 
 constexpr size_t kMaxExamples = 10;
 
@@ -30,7 +31,7 @@ const PluginStatus* ErrorOf(const Response& response) {
 
 std::string Words(const PluginStatus* verdict, absl::string_view none) {
   if (verdict == nullptr) return std::string(none);
-  return absl::StrCat(v1alpha1::Code_Name(verdict->code()), " by ", verdict->plugin(), " (",
+  return absl::StrCat(ShortName(verdict->code()), " by ", verdict->plugin(), " (",
                       absl::StrJoin(verdict->reasons(), ", "), ")");
 }
 
@@ -97,8 +98,8 @@ void Comparison::Differ(const std::string& where, const PluginStatus* old, const
 }
 
 bool Comparison::CompareRestrictions() {
-  const v1alpha1::PreFilterResponse& before = served_.response.pre_filter();
-  const v1alpha1::PreFilterResponse& after = shadow_.pre_filter();
+  const v1beta1::PreFilterResponse& before = served_.response.pre_filter();
+  const v1beta1::PreFilterResponse& after = shadow_.pre_filter();
   if (before.has_node_names() == after.has_node_names() &&
       std::equal(before.node_names().names().begin(), before.node_names().names().end(),
                  after.node_names().names().begin(), after.node_names().names().end())) {
@@ -134,7 +135,7 @@ absl::Status Comparison::CompareFilter() {
 }
 
 absl::Status Comparison::CompareScores() {
-  const v1alpha1::ScoreResponse& score = shadow_.score();
+  const v1beta1::ScoreResponse& score = shadow_.score();
   absl::Status checked = framework::CheckPreScore(shadow_.pre_score());
   if (!checked.ok()) return checked;
   CompareVerdict("PreScore", ErrorOf(served_.response.pre_score()), ErrorOf(shadow_.pre_score()));
@@ -196,8 +197,8 @@ void Comparison::ComparePlacement() {
 }
 
 absl::Status Comparison::Run() {
-  const v1alpha1::PreFilterResponse& before = served_.response.pre_filter();
-  const v1alpha1::PreFilterResponse& after = shadow_.pre_filter();
+  const v1beta1::PreFilterResponse& before = served_.response.pre_filter();
+  const v1beta1::PreFilterResponse& after = shadow_.pre_filter();
   absl::Status checked = framework::CheckPreFilter(after);
   checked.Update(framework::CheckNames(after, served_.own.pre_filter_plugins));
   if (!checked.ok()) return checked;

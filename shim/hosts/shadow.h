@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 
 namespace outboard::hosts {
@@ -41,8 +41,8 @@ struct ShadowReport {
 struct ShadowCycle {
   uint64_t attempt_id = 0;
   std::string pod;
-  framework::HostProfile own;        // the points of the other instance
-  v1alpha1::CycleResponse response;  // of the serving one
+  framework::HostProfile own;       // the points of the other instance
+  v1beta1::CycleResponse response;  // of the serving one
   // In one message: it scored the nodes that it found feasible. Else those in `scored`.
   bool is_fused = false;
   // Whether the other instance is called there, if it does not reject the pod before.
@@ -67,7 +67,7 @@ struct ShadowCycle {
 
 // Adds the differences to the report. `shadow` lacks the points that were not called. Pure.
 // Errors: INTERNAL: the shadow's answer was not usable.
-absl::Status CompareCycle(const ShadowCycle& served, const v1alpha1::CycleResponse& shadow,
+absl::Status CompareCycle(const ShadowCycle& served, const v1beta1::CycleResponse& shadow,
                           ShadowReport* report);
 
 }  // namespace outboard::hosts

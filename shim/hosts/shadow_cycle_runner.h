@@ -7,17 +7,17 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/host_client.h"
 
 namespace outboard::hosts {
 
 // Complete, as they are sent. Absent: the point is not called.
 struct ChainQuestions {
-  std::optional<v1alpha1::PreFilterRequest> pre_filter;
-  std::optional<v1alpha1::FilterRequest> filter;
-  std::optional<v1alpha1::PreScoreRequest> pre_score;
-  std::optional<v1alpha1::ScoreRequest> score;
+  std::optional<v1beta1::PreFilterRequest> pre_filter;
+  std::optional<v1beta1::FilterRequest> filter;
+  std::optional<v1beta1::PreScoreRequest> pre_score;
+  std::optional<v1beta1::ScoreRequest> score;
 };
 
 // PreFilter → Filter → PreScore → Score. Ends after a rejection at PreFilter or a plugin's failure,
@@ -35,7 +35,7 @@ class ShadowCycleRunner {
 
   // Sends the next question if an answer has arrived. Returns all answers once there is no further
   // question.
-  std::optional<absl::StatusOr<v1alpha1::CycleResponse>> Take();
+  std::optional<absl::StatusOr<v1beta1::CycleResponse>> Take();
 
  private:
   template <typename Response>
@@ -50,11 +50,11 @@ class ShadowCycleRunner {
   framework::HostClient* const client_;
   ChainQuestions questions_;
   const absl::Duration timeout_;
-  v1alpha1::CycleResponse answers_;
-  Pending<v1alpha1::PreFilterResponse> pre_filter_;
-  Pending<v1alpha1::FilterResponse> filter_;
-  Pending<v1alpha1::PreScoreResponse> pre_score_;
-  Pending<v1alpha1::ScoreResponse> score_;
+  v1beta1::CycleResponse answers_;
+  Pending<v1beta1::PreFilterResponse> pre_filter_;
+  Pending<v1beta1::FilterResponse> filter_;
+  Pending<v1beta1::PreScoreResponse> pre_score_;
+  Pending<v1beta1::ScoreResponse> score_;
 };
 
 }  // namespace outboard::hosts

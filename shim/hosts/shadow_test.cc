@@ -27,17 +27,17 @@ using testing::FakeHost;
 using testing::Fault;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using v1alpha1::CycleRequest;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::GetHostInfoResponse;
-using v1alpha1::PreFilterRequest;
-using v1alpha1::PreFilterResponse;
-using v1alpha1::PreScoreRequest;
-using v1alpha1::ProbeRequest;
-using v1alpha1::ProbeResponse;
-using v1alpha1::ScoreRequest;
-using v1alpha1::ScoreResponse;
+using v1beta1::CycleRequest;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::GetHostInfoResponse;
+using v1beta1::PreFilterRequest;
+using v1beta1::PreFilterResponse;
+using v1beta1::PreScoreRequest;
+using v1beta1::ProbeRequest;
+using v1beta1::ProbeResponse;
+using v1beta1::ScoreRequest;
+using v1beta1::ScoreResponse;
 
 class CountedEffects final : public scheduler::NoClusterActions {
  public:
@@ -73,8 +73,9 @@ struct Opinion {
   std::string plugin = "Fake";
   std::map<uint32_t, std::string> rejects = {};
   std::map<uint32_t, int> scores = {};  // 50 by default
-  std::vector<v1alpha1::ExtensionPoint> points = {v1alpha1::PRE_FILTER, v1alpha1::FILTER,
-                                                  v1alpha1::PRE_SCORE, v1alpha1::SCORE};
+  std::vector<v1beta1::ExtensionPoint> points = {
+      v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+      v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
 };
 
 template <typename Request>
@@ -118,28 +119,30 @@ class ShadowTest : public ::testing::Test {
              Opinion opinion) {
     auto& fake = fakes_[id] = FakeHost::Start(
         absl::StrCat("unix:", ::testing::TempDir(), "outboard-shadow-", getpid(), "-", id), id);
-    GetHostInfoResponse info;
-    info.set_host_instance(id);
-    info.set_build_digest("digest-" + id);
-    info.set_started_unix_micros(started * 1000000);
-    if (kind == Kind::kFused) info.add_capabilities(v1alpha1::FUSED_CYCLE);
-    if (kind == Kind::kInline) info.add_capabilities(v1alpha1::INLINE_NODES);
-    const auto add = [&](const std::string& name, std::vector<v1alpha1::ExtensionPoint> points) {
+    HostConnection connection;
+    connection.channel = NewHostChannel(fake->address());
+    connection.identity.set_instance(id);
+    connection.identity.set_build_digest("digest-" + id);
+    connection.identity.set_started_unix_micros(started * 1000000);
+    GetHostInfoResponse& info = connection.info;
+    if (kind == Kind::kFused) info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
+    if (kind == Kind::kInline) info.add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
+    const auto add = [&](const std::string& name, std::vector<v1beta1::ExtensionPoint> points) {
       auto* plugin = info.add_plugins();
       plugin->set_name(name);
       plugin->mutable_extension_points()->Assign(points.begin(), points.end());
     };
-    if (host == "main") add("Sort", {v1alpha1::QUEUE_SORT});
-    if (host == "main") add("Binder", {v1alpha1::BIND});
+    if (host == "main") add("Sort", {v1beta1::EXTENSION_POINT_QUEUE_SORT});
+    if (host == "main") add("Binder", {v1beta1::EXTENSION_POINT_BIND});
     add(opinion.plugin, opinion.points);
     Says(id, opinion);
     fake->Answer<ProbeRequest, ProbeResponse>([id](const ProbeRequest&, ProbeResponse* answer) {
-      answer->set_host_instance(id);
-      answer->set_state(ProbeResponse::READY);
+      answer->set_instance(id);
+      answer->set_state(ProbeResponse::STATE_READY);
       return grpc::Status::OK;
     });
-    const absl::Status taken = hosts_->OnHandshake({host, fake->address(), std::nullopt, 0},
-                                                   NewHostChannel(fake->address()), info, now_);
+    const absl::Status taken =
+        hosts_->OnHandshake({host, fake->address(), std::nullopt, 0}, connection, now_);
     EXPECT_TRUE(taken.ok()) << taken;
   }
   void Says(const std::string& id, const Opinion& opinion) {
@@ -155,7 +158,7 @@ class ShadowTest : public ::testing::Test {
               answer->add_rejected(static_cast<uint32_t>(answer->reasons_size()));
               auto* reason = answer->add_reasons();
               reason->set_plugin(opinion.plugin);
-              reason->set_code(v1alpha1::UNSCHEDULABLE);
+              reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
               reason->add_reasons(rejected->second);
             }
             ++i;
@@ -293,7 +296,7 @@ TEST_F(ShadowTest, ARejectionAtPreFilterEndsTheQuestions) {
   fakes_["b"]->Answer<PreFilterRequest, PreFilterResponse>(
       [](const PreFilterRequest&, PreFilterResponse* answer) {
         answer->mutable_rejection()->set_plugin("Fake");
-        answer->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+        answer->mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
         answer->mutable_rejection()->add_reasons("not today");
         answer->add_rejected_by("Fake");
         return grpc::Status::OK;
@@ -339,7 +342,7 @@ TEST_F(ShadowTest, NodesThatAreSentAlongAreThoseOfTheCycle) {
         ++found;
         EXPECT_EQ(request.inline_nodes_size(), 3);
         auto expected = other;
-        expected.mutable_header()->set_host_instance("b");
+        expected.mutable_header()->set_instance("b");
         EXPECT_TRUE(MessageDifferencer::Equals(expected, request))
             << expected.DebugString() << request.DebugString();
       }
@@ -446,10 +449,10 @@ TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
       [&](const ScoreRequest& request, ScoreResponse* answer) {
         // Calls and changes come on different streams.
         const absl::Time limit = SteadyNow() + absl::Seconds(20);
-        while (fake->version() < request.header().snapshot_version() && SteadyNow() < limit)
+        while (fake->version() < request.header().exact_version() && SteadyNow() < limit)
           std::this_thread::yield();
         ++asked;
-        if (fake->version() != request.header().snapshot_version()) ++wrong;
+        if (fake->version() != request.header().exact_version()) ++wrong;
         answer->add_plugins()->set_plugin("Fake");
         answer->mutable_plugins(0)->set_scores(std::string(3, 50));
         return grpc::Status::OK;
@@ -463,13 +466,13 @@ TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
   // placed there.
   int64_t last = 0;
   for (const ScoreRequest& request : fake->Requests<ScoreRequest>()) {
-    EXPECT_GT(request.header().snapshot_version(), last);
-    last = request.header().snapshot_version();
+    EXPECT_GT(request.header().exact_version(), last);
+    last = request.header().exact_version();
   }
   // Its state of the attempts is released.
   const auto ended = [&] {
     size_t count = 0;
-    for (const auto& sync : fake->Requests<v1alpha1::SyncRequest>())
+    for (const auto& sync : fake->Requests<v1beta1::SyncRequest>())
       count += static_cast<size_t>(sync.ended_attempts_size());
     return count;
   };
@@ -485,9 +488,11 @@ TEST_F(ShadowTest, ItsCacheStaysAtTheVersionOfTheCycle) {
 TEST_F(ShadowTest, AHostWithNothingToCompareServesOnceItIsReady) {
   Begin(/*two_hosts=*/true);
   Comes("main", "a", 1, Kind::kFused, {});
-  Comes("other", "x", 1, Kind::kPlain, {.plugin = "One", .points = {v1alpha1::PERMIT}});
+  Comes("other", "x", 1, Kind::kPlain,
+        {.plugin = "One", .points = {v1beta1::EXTENSION_POINT_PERMIT}});
   WaitFor("x", InstanceState::kServing);
-  Comes("other", "y", 2, Kind::kPlain, {.plugin = "One", .points = {v1alpha1::PERMIT}});
+  Comes("other", "y", 2, Kind::kPlain,
+        {.plugin = "One", .points = {v1beta1::EXTENSION_POINT_PERMIT}});
   WaitFor("y", InstanceState::kServing);
   EXPECT_EQ(ViewOf("y").shadow.cycles, 0);
 }
@@ -505,7 +510,7 @@ TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   served.placed = "n2";
   served.response.mutable_filter()->set_processed(2);
   served.response.mutable_filter()->set_feasible("\x03");
-  v1alpha1::CycleResponse shadow = served.response;
+  v1beta1::CycleResponse shadow = served.response;
   ShadowReport report;
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());
   EXPECT_EQ(report.compared_placements, 0) << "a third node may be the best";
@@ -513,7 +518,7 @@ TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   shadow.mutable_filter()->add_rejected(0);
   auto* reason = shadow.mutable_filter()->add_reasons();
   reason->set_plugin("Fake");
-  reason->set_code(v1alpha1::UNSCHEDULABLE);
+  reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());
   EXPECT_EQ(report.cycles, 2);
   EXPECT_EQ(report.compared_placements, 1);
@@ -535,11 +540,11 @@ TEST(CompareCycleTest, APluginThatFailsIsADifference) {
   auto* scores = served.response.mutable_score()->add_plugins();
   scores->set_plugin("Fake");
   scores->set_scores("\x01\x02");
-  v1alpha1::CycleResponse shadow = served.response;
+  v1beta1::CycleResponse shadow = served.response;
   shadow.clear_score();
   auto* error = shadow.mutable_pre_score()->mutable_error();
   error->set_plugin("Fake");
-  error->set_code(v1alpha1::ERROR);
+  error->set_code(v1beta1::CODE_ERROR);
   error->add_reasons("boom");
   ShadowReport report;
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());

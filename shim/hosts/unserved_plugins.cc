@@ -18,7 +18,7 @@ constexpr size_t kMaxNames = 5;
 std::string UnservedPlugins(const config::Config& config, const HostInfos& infos) {
   std::set<std::string> served;
   for (const auto& [host, info] : infos) {
-    for (const v1alpha1::PluginInfo& plugin : info.plugins()) served.insert(plugin.name());
+    for (const v1beta1::PluginInfo& plugin : info.plugins()) served.insert(plugin.name());
   }
   std::vector<std::string> profiles;
   for (const config::ProfileSpec& profile : config.scheduler.profiles) {

@@ -476,7 +476,7 @@ TEST(ObjectInformer, AResourceThatPluginsNameIsWatchedOnce) {
   const Resource<kube::ClusterObject> watched = CustomObjects(device_classes);
   const auto custom = watched.decode_json(*document);
   ASSERT_TRUE(custom.ok()) << custom.status();
-  EXPECT_THAT((*custom)->object.custom_object().json(), ::testing::HasSubstr("selectors"));
+  EXPECT_THAT((*custom)->object.generic_object().json(), ::testing::HasSubstr("selectors"));
   // The other reading of the same object.
   const kube::ClusterObjectPtr own = BuiltInObject(**custom);
   ASSERT_NE(own, nullptr);

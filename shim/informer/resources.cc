@@ -122,8 +122,8 @@ std::vector<Resource<kube::ClusterObject>> ObjectResources(
 }
 
 kube::ClusterObjectPtr BuiltInObject(const kube::ClusterObject& custom) {
-  if (!custom.object.has_custom_object()) return nullptr;
-  const v1alpha1::CustomObject& object = custom.object.custom_object();
+  if (!custom.object.has_generic_object()) return nullptr;
+  const v1beta1::GenericObject& object = custom.object.generic_object();
   const auto name = kube::ParseCustomResourceName(object.resource());
   const ObjectKind* const kind = name.ok() ? KindAt(name->path()) : nullptr;
   if (kind == nullptr) return nullptr;

@@ -14,8 +14,8 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // The set field of the oneof in `object`; null: none.
-const FieldDescriptor* HeldField(const v1alpha1::ClusterObject& object) {
-  static const auto* const kinds = v1alpha1::ClusterObject::descriptor()->FindOneofByName("object");
+const FieldDescriptor* HeldField(const v1beta1::ClusterObject& object) {
+  static const auto* const kinds = v1beta1::ClusterObject::descriptor()->FindOneofByName("object");
   return object.GetReflection()->GetOneofFieldDescriptor(object, kinds);
 }
 
@@ -27,27 +27,27 @@ std::string TextOf(const Message& message, const std::string& name) {
 
 }  // namespace
 
-std::string KindOf(const v1alpha1::ClusterObject& object) {
+std::string KindOf(const v1beta1::ClusterObject& object) {
   const FieldDescriptor* held = HeldField(object);
   if (held == nullptr) return "";
-  if (object.has_workload()) return object.workload().kind();
-  if (object.has_custom_object()) return object.custom_object().resource();
+  if (object.has_pod_controller()) return object.pod_controller().kind();
+  if (object.has_generic_object()) return object.generic_object().resource();
   // The contract's names follow C++ style, whereas Kubernetes writes CSI in capitals.
   const std::string& name = held->message_type()->name();
   return absl::StartsWith(name, "Csi") ? "CSI" + name.substr(3) : name;
 }
 
-std::string NamespacedName(const v1alpha1::ClusterObject& object) {
+std::string NamespacedName(const v1beta1::ClusterObject& object) {
   const FieldDescriptor* held = HeldField(object);
   if (held == nullptr) return "";
   const Message& message = object.GetReflection()->GetMessage(object, held);
   const bool namespaced = held->message_type()->FindFieldByName("namespace") != nullptr &&
-                          !(object.has_custom_object() && TextOf(message, "namespace").empty());
+                          !(object.has_generic_object() && TextOf(message, "namespace").empty());
   return (namespaced ? TextOf(message, "namespace") + "/" : "") + TextOf(message, "name");
 }
 
-v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object) {
-  v1alpha1::ClusterObject named;
+v1beta1::ClusterObject NameOnly(const v1beta1::ClusterObject& object) {
+  v1beta1::ClusterObject named;
   const FieldDescriptor* held = HeldField(object);
   if (held == nullptr) return named;
   const Message& from = object.GetReflection()->GetMessage(object, held);

@@ -10,8 +10,8 @@
 #include <memory>
 #include <string>
 
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::kube {
 
@@ -26,7 +26,7 @@ struct PodScheduledCondition {
 struct PodObject {
   // Contains all annotations. The host registry removes those not declared by a plugin before it
   // sends the pod.
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   std::string resource_version;
   std::string phase;  // "Pending", "Running", …
   PodScheduledCondition scheduled;
@@ -39,7 +39,7 @@ struct PodObject {
 };
 
 struct NodeObject {
-  v1alpha1::Node node;
+  v1beta1::Node node;
   std::string resource_version;
   // The node's conditions as "Type=Status", joined by commas in the API's order. Only compared, not
   // interpreted.
@@ -50,7 +50,7 @@ struct NodeObject {
 };
 
 struct NamespaceObject {
-  v1alpha1::Namespace ns;
+  v1beta1::Namespace ns;
   std::string object_uid;
   std::string resource_version;
 
@@ -60,7 +60,7 @@ struct NamespaceObject {
 
 // An object of one of the kinds in objects.proto.
 struct ClusterObject {
-  v1alpha1::ClusterObject object;
+  v1beta1::ClusterObject object;
   std::string object_uid;
   std::string resource_version;
 
@@ -76,12 +76,12 @@ using ClusterObjectPtr = std::shared_ptr<const ClusterObject>;
 
 // The Kubernetes kind: `Service`, `ReplicaSet`, `CSINode`, …, or a custom object's resource
 // `RESOURCE.VERSION.GROUP`, which kube-scheduler also uses in events. Empty if `object` is empty.
-std::string KindOf(const v1alpha1::ClusterObject& object);
+std::string KindOf(const v1beta1::ClusterObject& object);
 // `namespace/name`, or `name` if the kind is cluster-scoped.
-std::string NamespacedName(const v1alpha1::ClusterObject& object);
+std::string NamespacedName(const v1beta1::ClusterObject& object);
 // Only the identifying fields, as a host receives them for a deleted object: `namespace`, `name`,
 // and a workload's `kind` or a custom object's `resource`.
-v1alpha1::ClusterObject NameOnly(const v1alpha1::ClusterObject& object);
+v1beta1::ClusterObject NameOnly(const v1beta1::ClusterObject& object);
 
 }  // namespace outboard::kube
 

@@ -53,7 +53,7 @@ void TouchAll(Metrics& m) {
   m.host_state.With({"h", "i", "serving"});
   m.serving_certificate_reloads.With({"reloaded"});
   m.http_authorization.With({"allowed"});
-  m.host_info.With({"h", "i", "b", "v1alpha1"});
+  m.host_info.With({"h", "i", "b", "v1beta1"});
   m.host_switches.With({"h", "switched"});
   m.host_acked_version.With({"h"});
   m.guard_refusals.With({"cpu"});

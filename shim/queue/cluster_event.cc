@@ -6,7 +6,7 @@
 namespace outboard::queue {
 namespace {
 
-constexpr int kLastAction = v1alpha1::ClusterEvent::UPDATE_NODE_DECLARED_FEATURE;
+constexpr int kLastAction = v1beta1::ClusterEvent::ACTION_UPDATE_NODE_DECLARED_FEATURE;
 
 absl::string_view ActionLabel(uint32_t actions) {
   switch (actions) {
@@ -81,21 +81,21 @@ ClusterEvent AssignedPodDelete() { return Make(kAssignedPod, kDelete); }
 ClusterEvent UnscheduledPodAdd() { return Make(kUnscheduledPod, kAdd); }
 ClusterEvent NodeEvent(Action action) { return Make(kNode, action); }
 
-ClusterEvent FromContract(const v1alpha1::ClusterEvent& event) {
+ClusterEvent FromContract(const v1beta1::ClusterEvent& event) {
   ClusterEvent result = Make(event.resource(), kNoAction);
   for (const int action : event.actions()) {
-    if (action < v1alpha1::ClusterEvent::ADD || action > kLastAction) continue;
-    result.actions |= 1u << (action - v1alpha1::ClusterEvent::ADD);
+    if (action < v1beta1::ClusterEvent::ACTION_ADD || action > kLastAction) continue;
+    result.actions |= 1u << (action - v1beta1::ClusterEvent::ACTION_ADD);
   }
   return result;
 }
 
-v1alpha1::ClusterEvent ToContract(const ClusterEvent& event) {
-  v1alpha1::ClusterEvent result;
+v1beta1::ClusterEvent ToContract(const ClusterEvent& event) {
+  v1beta1::ClusterEvent result;
   result.set_resource(event.resource);
-  for (int action = v1alpha1::ClusterEvent::ADD; action <= kLastAction; ++action) {
-    if ((event.actions & (1u << (action - v1alpha1::ClusterEvent::ADD))) != 0) {
-      result.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(action));
+  for (int action = v1beta1::ClusterEvent::ACTION_ADD; action <= kLastAction; ++action) {
+    if ((event.actions & (1u << (action - v1beta1::ClusterEvent::ACTION_ADD))) != 0) {
+      result.add_actions(static_cast<v1beta1::ClusterEvent::Action>(action));
     }
   }
   return result;

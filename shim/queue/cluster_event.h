@@ -6,12 +6,12 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1beta1/plugin_host.pb.h"
 
 namespace outboard::queue {
 
 // Kinds of change; bits, so that a registration can name several. Bit n stands for
-// v1alpha1::ClusterEvent::Action n + 1.
+// v1beta1::ClusterEvent::Action n + 1.
 enum Action : uint32_t {
   kNoAction = 0,
   kAdd = 1u << 0,
@@ -68,8 +68,8 @@ ClusterEvent NodeEvent(Action action);
 
 // A registration of the contract. Actions that this build does not know are dropped, so that they
 // never match.
-ClusterEvent FromContract(const v1alpha1::ClusterEvent& event);
-v1alpha1::ClusterEvent ToContract(const ClusterEvent& event);
+ClusterEvent FromContract(const v1beta1::ClusterEvent& event);
+v1beta1::ClusterEvent ToContract(const ClusterEvent& event);
 
 // Whether an incoming event matches a plugin's registration.
 bool Matches(const ClusterEvent& registered, const ClusterEvent& incoming);

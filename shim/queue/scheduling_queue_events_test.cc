@@ -277,17 +277,17 @@ TEST_F(QueueEventsTest, Labels) {
 }
 
 TEST_F(QueueEventsTest, FromContractKeepsKnownActions) {
-  v1alpha1::ClusterEvent event;
+  v1beta1::ClusterEvent event;
   event.set_resource("Node");
-  event.add_actions(v1alpha1::ClusterEvent::ADD);
-  event.add_actions(v1alpha1::ClusterEvent::UPDATE_NODE_TAINT);
-  event.add_actions(v1alpha1::ClusterEvent::ACTION_UNSPECIFIED);
-  event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(77));
+  event.add_actions(v1beta1::ClusterEvent::ACTION_ADD);
+  event.add_actions(v1beta1::ClusterEvent::ACTION_UPDATE_NODE_TAINT);
+  event.add_actions(v1beta1::ClusterEvent::ACTION_UNSPECIFIED);
+  event.add_actions(static_cast<v1beta1::ClusterEvent::Action>(77));
   EXPECT_EQ(FromContract(event).actions, kAdd | kUpdateNodeTaint);
   event.clear_actions();
-  for (int a = v1alpha1::ClusterEvent::ADD;
-       a <= v1alpha1::ClusterEvent::UPDATE_NODE_DECLARED_FEATURE; ++a) {
-    event.add_actions(static_cast<v1alpha1::ClusterEvent::Action>(a));
+  for (int a = v1beta1::ClusterEvent::ACTION_ADD;
+       a <= v1beta1::ClusterEvent::ACTION_UPDATE_NODE_DECLARED_FEATURE; ++a) {
+    event.add_actions(static_cast<v1beta1::ClusterEvent::Action>(a));
   }
   event.set_resource("*");
   EXPECT_TRUE(FromContract(event).is_wildcard());

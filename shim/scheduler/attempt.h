@@ -11,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/framework/fit_error.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/kube/objects.h"
@@ -35,9 +35,9 @@ struct Attempt {
 
   // Effects that Reserve returned for execution before the bind, the host of each effect, and the
   // results so far, in the same order.
-  std::vector<v1alpha1::Effect> effects;
+  std::vector<v1beta1::Effect> effects;
   std::vector<std::string> effect_hosts;
-  std::vector<v1alpha1::EffectResult> effect_results;
+  std::vector<v1beta1::EffectResult> effect_results;
   bool asks_pre_bind = false;  // a plugin that returned one of the effects has PreBind
   absl::Time pre_bind_began = absl::InfinitePast();  // when the last effect had ended
   // The plugin that wants the place for another pod. No effect starts after the current one.

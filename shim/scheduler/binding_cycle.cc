@@ -20,14 +20,14 @@ namespace {
 constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
 
 // The plugin of the current effect, or of the last one.
-const std::string& PluginAtWork(const std::vector<v1alpha1::Effect>& effects, size_t done) {
+const std::string& PluginAtWork(const std::vector<v1beta1::Effect>& effects, size_t done) {
   return effects[std::min(done, effects.size() - 1)].plugin();
 }
 
-v1alpha1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view message) {
-  v1alpha1::PluginStatus status;
+v1beta1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view message) {
+  v1beta1::PluginStatus status;
   status.set_plugin(plugin);
-  status.set_code(v1alpha1::ERROR);
+  status.set_code(v1beta1::CODE_ERROR);
   status.add_reasons(absl::StrCat("running PreBind plugin \"", plugin, "\": ", message));
   return status;
 }
@@ -42,7 +42,7 @@ void BindingCycle::Begin(Attempt* attempt, absl::Time now) {
 }
 
 void BindingCycle::WriteNextEffect(Attempt* attempt, absl::Time now) {
-  v1alpha1::Effect effect = attempt->effects[attempt->effect_results.size()];
+  v1beta1::Effect effect = attempt->effects[attempt->effect_results.size()];
   if (const std::string& after = effect.patch_object().after(); !after.empty()) {
     const auto created = absl::c_find_if(attempt->effect_results,
                                          [&](const auto& result) { return result.key() == after; });
@@ -60,11 +60,11 @@ void BindingCycle::OnEffectEnded(const EffectOrder& order, const EffectEnd& end,
   Attempt* const attempt = state_.attempts.Find(attempt_id);
   if (attempt == nullptr) return;
   if (!attempt->preempted_by.empty()) return FailPreempted(attempt, now);
-  const v1alpha1::Effect& effect = attempt->effects[attempt->effect_results.size()];
+  const v1beta1::Effect& effect = attempt->effects[attempt->effect_results.size()];
   if (!end.status.ok()) {
     return FailPreBind(attempt, ErrorStatus(effect.plugin(), end.status.message()), now);
   }
-  v1alpha1::EffectResult& result = attempt->effect_results.emplace_back();
+  v1beta1::EffectResult& result = attempt->effect_results.emplace_back();
   result.set_key(effect.key());
   result.set_resource_version(end.resource_version);
   result.set_uid(end.uid);
@@ -74,7 +74,7 @@ void BindingCycle::OnEffectEnded(const EffectOrder& order, const EffectEnd& end,
   if (!attempt->asks_pre_bind && !attempt->pod_gone) return Bind(attempt, now);
   attempt->pre_bind_began = now;
   // Volumes are never ready within the first second; kube-scheduler waits as long.
-  const bool volumes = absl::c_any_of(attempt->effects, [](const v1alpha1::Effect& its) {
+  const bool volumes = absl::c_any_of(attempt->effects, [](const v1beta1::Effect& its) {
     return its.has_bind_volume() || its.has_select_node();
   });
   pre_bind_questions_.emplace(volumes ? now + kPreBindInterval : now, attempt_id);
@@ -92,13 +92,13 @@ absl::Time BindingCycle::NextWakeup() const {
 }
 
 void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
-  if (attempt->pod_gone) return FailPreBind(attempt, v1alpha1::PluginStatus(), now);
+  if (attempt->pod_gone) return FailPreBind(attempt, v1beta1::PluginStatus(), now);
   // Asks each host about its own effects, one host after the other. If a host has to wait, asks all
   // again later. Executed effects are not repeated.
   for (size_t i = 0; i < attempt->effects.size(); ++i) {
     const std::string& name = attempt->effect_hosts[i];
     if (i > 0 && attempt->effect_hosts[i - 1] == name) continue;
-    absl::StatusOr<v1alpha1::PreBindResponse> answer = host_calls_.PreBind(*attempt, name, now);
+    absl::StatusOr<v1beta1::PreBindResponse> answer = host_calls_.PreBind(*attempt, name, now);
     if (answer.ok() && answer->has_rejection()) {
       return FailPreBind(attempt, answer->rejection(), now);
     }
@@ -113,7 +113,7 @@ void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
   Bind(attempt, now);
 }
 
-void BindingCycle::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection,
+void BindingCycle::FailPreBind(Attempt* attempt, const v1beta1::PluginStatus& rejection,
                                absl::Time now) {
   std::unique_ptr<Attempt> taken = state_.attempts.Take(attempt->id);
   const std::string message = absl::StrJoin(rejection.reasons(), ", ");
@@ -125,7 +125,7 @@ void BindingCycle::FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& r
     if (taken->deletion_is_due) events_.OnPodDelete(taken->pod->uid(), now);
     return;
   }
-  if (rejection.code() == v1alpha1::ERROR)
+  if (rejection.code() == v1beta1::CODE_ERROR)
     return failures_.FailError(std::move(taken), message, now);
   failures_.FailUnschedulable(std::move(taken), framework::DiagnosisOfRejectedNode(rejection), now);
 }
@@ -180,8 +180,8 @@ void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::stri
   if (end == BindEnd::kUnknown) return;  // The process is about to exit; the pod stays assumed.
   std::unique_ptr<Attempt> attempt = state_.attempts.Take(attempt_id);
   const std::string uid = attempt->pod->uid();
-  state_.observer->OnCall(v1alpha1::BIND, attempt->plan->algorithm.name,
-                          end == BindEnd::kBound ? v1alpha1::SUCCESS : v1alpha1::ERROR,
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_BIND, attempt->plan->algorithm.name,
+                          end == BindEnd::kBound ? v1beta1::CODE_SUCCESS : v1beta1::CODE_ERROR,
                           now - attempt->bind_began);
   if (end == BindEnd::kBound) return OnBound(*attempt, now);
   failures_.UnreserveAndForget(attempt.get(), message, now);

@@ -56,7 +56,7 @@ class BindingCycle final : public BindOutcomeHandler, public EffectOutcomeHandle
  private:
   void WriteNextEffect(Attempt* attempt, absl::Time now);
   void AskPreBind(Attempt* attempt, absl::Time now);
-  void FailPreBind(Attempt* attempt, const v1alpha1::PluginStatus& rejection, absl::Time now);
+  void FailPreBind(Attempt* attempt, const v1beta1::PluginStatus& rejection, absl::Time now);
   void FailPreempted(Attempt* attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   void OnBound(const Attempt& attempt, absl::Time now);

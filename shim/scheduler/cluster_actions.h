@@ -10,8 +10,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/framework/algorithm.h"
 #include "shim/kube/objects.h"
 
@@ -82,7 +82,7 @@ struct EffectOrder {
   EffectOutcomeHandler* ordered_by = nullptr;
   uint64_t attempt_id = 0;  // 0: a background write, for no pod
   kube::PodPtr pod;         // null: for no pod
-  v1alpha1::Effect effect;  // a patch names the uid, also of an object created by an earlier effect
+  v1beta1::Effect effect;   // a patch names the uid, also of an object created by an earlier effect
 };
 
 // Evicts a pod for a more important pod.
@@ -132,6 +132,9 @@ class ClusterActions {
 // How an attempt ended.
 enum class AttemptResult { kScheduled, kUnschedulable, kError, kHostUnavailable };
 
+// upstream's code Wait, which has no number in the contract.
+inline constexpr v1beta1::Code kWait = static_cast<v1beta1::Code>(100);
+
 // Observes the scheduler: metrics and the simulator's output. Same threading as ClusterActions.
 class Observer {
  public:
@@ -139,7 +142,7 @@ class Observer {
   // The algorithm ran. `response` is what the host answered.
   virtual void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                            const framework::AlgorithmResult& result,
-                           const v1alpha1::CycleResponse& response, absl::Duration elapsed) {}
+                           const v1beta1::CycleResponse& response, absl::Duration elapsed) {}
   // An attempt ended. `message` is empty if the pod was scheduled, else the text of its event.
   virtual void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             AttemptResult result, const std::string& node_name,
@@ -159,12 +162,12 @@ class Observer {
                        absl::Duration since_first_attempt, bool was_flushed) {}
   // A wait at Permit ended.
   virtual void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
-                               v1alpha1::Code code) {}
+                               v1beta1::Code code) {}
   // A host returned no usable answer; called together with OnProtocolError if the answer was
   // invalid.
   virtual void OnHostCallFailed(const std::string& host_instance, const absl::Status& status) {}
   // An attempt continued without a host's answer; `policy` is FailOpen or UseLast.
-  virtual void OnFailurePolicy(const std::string& host, v1alpha1::ExtensionPoint point,
+  virtual void OnFailurePolicy(const std::string& host, v1beta1::ExtensionPoint point,
                                absl::string_view policy) {}
   // A host's answer was invalid.
   virtual void OnProtocolError(const std::string& host, const std::string& host_instance,
@@ -174,9 +177,10 @@ class Observer {
   virtual void OnGuardRefusal(absl::string_view shortage) {}
   // An event from an informer was handled; `event` is its label, for example `NodeAdd`.
   virtual void OnEventHandled(absl::string_view event, absl::Duration elapsed) {}
-  // A call of PostFilter, Reserve, Permit or PreBind was answered, or a bind ended.
-  virtual void OnCall(v1alpha1::ExtensionPoint point, const std::string& profile,
-                      v1alpha1::Code code, absl::Duration elapsed) {}
+  // A call of PostFilter, Reserve, Permit or PreBind was answered, or a bind ended. `code` is one
+  // of the contract's, or kWait: a plugin at Permit or PreBind wants to wait.
+  virtual void OnCall(v1beta1::ExtensionPoint point, const std::string& profile, v1beta1::Code code,
+                      absl::Duration elapsed) {}
 };
 
 }  // namespace outboard::scheduler

@@ -51,7 +51,7 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
   const std::string& failed = plan.host_names[evaluator.failed_host()];
   if (const framework::HostClient* client = request.hosts[evaluator.failed_host()].client;
       client != nullptr) {
-    state_.observer->OnProtocolError(failed, client->info().host_instance(), status);
+    state_.observer->OnProtocolError(failed, client->instance(), status);
     host_calls_.OnHostCallEnded(failed, framework::HostCall::kAlgorithm, status, now);
   }
   return absl::UnavailableError(
@@ -79,9 +79,9 @@ absl::Status ExternallyScheduledPods::EvaluateWithoutVictims(const std::string& 
   const framework::ProfilePlan* plan = nullptr;
   framework::EvaluateRequest request;
   if (absl::Status begun = Begin(profile, pod, now, &plan, &request); !begun.ok()) return begun;
-  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
+  google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode> hypotheses;
   for (const Evictions& eviction : evictions) {
-    v1alpha1::Hypothesis& hypothesis = *hypotheses.Add();
+    v1beta1::SimulatedNode& hypothesis = *hypotheses.Add();
     hypothesis.set_slot(eviction.slot);
     hypothesis.mutable_removed_pod_uids()->Assign(eviction.victim_uids.begin(),
                                                   eviction.victim_uids.end());

@@ -92,17 +92,17 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
     return pods_.Evaluate(kProfile, *pod_, Slots(names), now_, &evaluation_);
   }
   // One rejected node in the middle of three.
-  static void RejectSecond(v1alpha1::CycleResponse* response) {
+  static void RejectSecond(v1beta1::CycleResponse* response) {
     response->mutable_pre_filter();
-    v1alpha1::FilterResponse* filter = response->mutable_filter();
+    v1beta1::FilterResponse* filter = response->mutable_filter();
     filter->set_processed(3);
     filter->set_feasible(std::string(1, '\x05'));
-    v1alpha1::PluginStatus* reason = filter->add_reasons();
+    v1beta1::PluginStatus* reason = filter->add_reasons();
     reason->set_plugin("Model");
-    reason->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    reason->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     reason->add_reasons("model mismatch");
     filter->add_rejected(0);
-    v1alpha1::PluginScores* scores = response->mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = response->mutable_score()->add_plugins();
     scores->set_plugin("Model");
     scores->set_scores(std::string("\x64\x0a", 2));
   }
@@ -120,7 +120,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
 };
 
 TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
     return absl::OkStatus();
   };
@@ -133,21 +133,21 @@ TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
   EXPECT_EQ(evaluation_.reasons[0].reasons(0), "model mismatch");
 
   ASSERT_THAT(host_.cycles, SizeIs(1));
-  const v1alpha1::CycleRequest& asked = host_.cycles[0];
+  const v1beta1::CycleRequest& asked = host_.cycles[0];
   EXPECT_EQ(asked.pre_filter().pod_uid(), "uid-p");
   EXPECT_EQ(asked.header().profile(), kProfile);
   EXPECT_EQ(asked.filter().percentage_of_nodes_to_score(), 100);
   EXPECT_THAT(asked.filter().nodes().slots(), ElementsAre(2, 0, 1));
   // It receives the pod before the call.
   ASSERT_FALSE(host_.changes.empty());
-  EXPECT_EQ(host_.changes.back().version(), asked.header().snapshot_version());
+  EXPECT_EQ(host_.changes.back().version(), asked.header().exact_version());
   // The scheduler has no attempt of its own.
   EXPECT_FALSE(scheduler_.ScheduleOne(now_));
 }
 
 TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
   host_.num_nodes = 3;
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
     return absl::OkStatus();
   };
@@ -160,14 +160,14 @@ TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout) {
-  host_.cycle = [](const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
-    v1alpha1::PreFilterResponse* pre_filter = response->mutable_pre_filter();
+  host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
+    v1beta1::PreFilterResponse* pre_filter = response->mutable_pre_filter();
     pre_filter->mutable_node_names()->add_names("b");
     pre_filter->add_restricted_by("Fit");
     const uint32_t count = static_cast<uint32_t>(request.filter().nodes().slots_size());
     response->mutable_filter()->set_processed(count);
     response->mutable_filter()->set_feasible(std::string(1, static_cast<char>((1 << count) - 1)));
-    v1alpha1::PluginScores* scores = response->mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = response->mutable_score()->add_plugins();
     scores->set_plugin("Spread");
     scores->set_scores(std::string(count, '\x32'));
     return absl::OkStatus();
@@ -176,16 +176,16 @@ TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout)
   EXPECT_THAT(evaluation_.verdicts, ElementsAre(0, framework::NodeEvaluation::kFeasible, 0));
   EXPECT_THAT(evaluation_.scores, ElementsAre(0, 500, 0));
   EXPECT_EQ(evaluation_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
-  EXPECT_EQ(evaluation_.reasons[0].code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_EQ(evaluation_.reasons[0].code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   ASSERT_THAT(host_.cycles, SizeIs(2));
   EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
 }
 
 TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Model");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE);
+    rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
     rejection->add_reasons("no quota");
     response->mutable_pre_filter()->add_rejected_by("Model");
     return absl::OkStatus();
@@ -195,11 +195,11 @@ TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     response->mutable_pre_filter();
-    v1alpha1::PluginStatus* error = response->mutable_filter()->mutable_error();
+    v1beta1::PluginStatus* error = response->mutable_filter()->mutable_error();
     error->set_plugin("Model");
-    error->set_code(v1alpha1::ERROR);
+    error->set_code(v1beta1::CODE_ERROR);
     error->add_reasons("table is gone");
     return absl::OkStatus();
   };
@@ -212,7 +212,7 @@ TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
     response->mutable_score()->mutable_error()->set_plugin("Spread");
     response->mutable_score()->mutable_error()->add_reasons("no idea");
@@ -225,7 +225,7 @@ TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
-  host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
     response->mutable_filter()->set_processed(2);
     return absl::OkStatus();
@@ -249,18 +249,16 @@ TEST_F(ExternallyScheduledPodsTest, NothingIsAskedAboutNoNodesNorForUnknownProfi
 TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
   AddPod("v1", "a");
   AddPod("v2", "b");
-  v1alpha1::FilterRequest asked;
-  host_.pre_filter = [](const v1alpha1::PreFilterRequest&) {
-    return v1alpha1::PreFilterResponse();
-  };
-  host_.filter = [&](const v1alpha1::FilterRequest& request) {
+  v1beta1::FilterRequest asked;
+  host_.pre_filter = [](const v1beta1::PreFilterRequest&) { return v1beta1::PreFilterResponse(); };
+  host_.filter = [&](const v1beta1::FilterRequest& request) {
     asked = request;
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterResponse response;
     response.set_processed(2);
     response.set_feasible(std::string(1, '\x02'));
-    v1alpha1::PluginStatus* reason = response.add_reasons();
+    v1beta1::PluginStatus* reason = response.add_reasons();
     reason->set_plugin("Fit");
-    reason->set_code(v1alpha1::UNSCHEDULABLE);
+    reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
     response.add_rejected(0);
     return response;
   };
@@ -269,8 +267,8 @@ TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
   std::vector<bool> fits;
   ASSERT_TRUE(pods_.EvaluateWithoutVictims(kProfile, *pod_, evictions, now_, &fits).ok());
   EXPECT_THAT(fits, ElementsAre(false, true));
-  ASSERT_THAT(asked.hypotheses(), SizeIs(2));
-  EXPECT_THAT(asked.hypotheses(1).removed_pod_uids(), ElementsAre("uid-v2"));
+  ASSERT_THAT(asked.simulated_nodes(), SizeIs(2));
+  EXPECT_THAT(asked.simulated_nodes(1).removed_pod_uids(), ElementsAre("uid-v2"));
 }
 
 TEST_F(ExternallyScheduledPodsTest, BindCountsAtOnceAndTheGuardHolds) {
@@ -374,20 +372,20 @@ TEST_F(ExternallyScheduledPodsTest, SeveralHostsAreMerged) {
   scheduler_.SetPlan(plan_);
   scheduler_.SetHost("second", &second, scheduler_.cluster()->AddHost({}), now_);
   const auto rejects = [](const std::string& plugin, char feasible, uint32_t rejected) {
-    return [=](const v1alpha1::FilterRequest&) {
-      v1alpha1::FilterResponse response;
+    return [=](const v1beta1::FilterRequest&) {
+      v1beta1::FilterResponse response;
       response.set_processed(3);
       response.set_feasible(std::string(1, feasible));
-      v1alpha1::PluginStatus* reason = response.add_reasons();
+      v1beta1::PluginStatus* reason = response.add_reasons();
       reason->set_plugin(plugin);
-      reason->set_code(v1alpha1::UNSCHEDULABLE);
+      reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
       for (uint32_t i = 0; i < rejected; ++i) response.add_rejected(0);
       return response;
     };
   };
   const auto scores = [](const std::string& plugin, char score) {
-    return [=](const v1alpha1::ScoreRequest& request) {
-      v1alpha1::ScoreResponse response;
+    return [=](const v1beta1::ScoreRequest& request) {
+      v1beta1::ScoreResponse response;
       response.add_plugins()->set_plugin(plugin);
       response.mutable_plugins(0)->set_scores(
           std::string(static_cast<size_t>(request.nodes().slots_size()), score));
@@ -395,8 +393,8 @@ TEST_F(ExternallyScheduledPodsTest, SeveralHostsAreMerged) {
     };
   };
   for (framework::ScriptedHost* host : {&host_, &second})
-    host->pre_filter = [](const v1alpha1::PreFilterRequest&) {
-      return v1alpha1::PreFilterResponse();
+    host->pre_filter = [](const v1beta1::PreFilterRequest&) {
+      return v1beta1::PreFilterResponse();
     };
   host_.filter = rejects("Model", '\x06', 1);
   second.filter = rejects("Fit", '\x03', 1);

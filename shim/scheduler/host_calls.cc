@@ -16,17 +16,17 @@ namespace outboard::scheduler {
 namespace {
 
 using framework::HostCall;
-using v1alpha1::CallError;
+using v1beta1::CallError;
 
 constexpr absl::Duration kChangesPeriod = absl::Milliseconds(250);
 
 // Errors that concern the state of the connection and not the pod: a new handshake repairs them.
 bool NeedsNewSession(const absl::Status& status) {
   switch (framework::CallErrorReason(status)) {
-    case CallError::SESSION_UNKNOWN:
-    case CallError::WRONG_INSTANCE:
-    case CallError::NOT_CONFIGURED:
-    case CallError::OBJECT_UNKNOWN:
+    case CallError::REASON_SESSION_UNKNOWN:
+    case CallError::REASON_WRONG_INSTANCE:
+    case CallError::REASON_NOT_CONFIGURED:
+    case CallError::REASON_OBJECT_UNKNOWN:
       return true;
     default:
       return false;
@@ -34,6 +34,13 @@ bool NeedsNewSession(const absl::Status& status) {
 }
 
 absl::Status HostUnavailable() { return absl::UnavailableError("the host is unavailable"); }
+
+// The code of an answer of Reserve, Permit or PreBind, for observers.
+template <typename Response>
+v1beta1::Code CodeOf(const absl::StatusOr<Response>& answer) {
+  if (!answer.ok()) return v1beta1::CODE_ERROR;
+  return answer->has_rejection() ? answer->rejection().code() : v1beta1::CODE_SUCCESS;
+}
 
 }  // namespace
 
@@ -104,10 +111,13 @@ absl::Time HostCalls::NextWakeup() const {
 
 void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
   host->changes_sent = now;
-  std::vector<v1alpha1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
+  std::vector<v1beta1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
   if (host->evaluates_hints && !(host->hints.empty() && requests.size() <= 1)) {
-    if (requests.empty())
-      requests.emplace_back().set_version(state_.cluster.VersionOf(host->cursor));
+    if (requests.empty()) {
+      v1beta1::SyncRequest& request = requests.emplace_back();
+      request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
+      request.set_version(state_.cluster.VersionOf(host->cursor));
+    }
     if (requests.size() > 1 || host->hints.overflowed()) {
       // The states before and after an event are no longer distinct; and a snapshot makes the host
       // forget which pods wait.
@@ -117,7 +127,7 @@ void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
       host->hints.TakeInto(state_.queue.EventsNeededFrom(), &requests.back());
     }
   }
-  for (const v1alpha1::SyncRequest& changes : requests) host->client->SendChanges(changes);
+  for (const v1beta1::SyncRequest& changes : requests) host->client->SendChanges(changes);
   OUTBOARD_FAIL_POINT_IF(!requests.empty(), changes_sent);
 }
 
@@ -129,34 +139,33 @@ void HostCalls::EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_
 }
 
 void HostCalls::FillHeader(const Attempt& attempt, const HostRecord& host,
-                           v1alpha1::CallHeader* header) const {
+                           v1beta1::CallHeader* header) const {
   header->set_attempt_id(attempt.id);
-  header->set_snapshot_version(state_.cluster.VersionOf(host.cursor));
+  header->set_min_version(state_.cluster.VersionOf(host.cursor));
   header->set_profile(attempt.plan->algorithm.name);
 }
 
 void HostCalls::NoteCall(Attempt* attempt, const framework::HostClient& client) {
-  if (VLOG_IS_ON(2)) attempt->asked.push_back(client.info().host_instance());
+  if (VLOG_IS_ON(2)) attempt->asked.push_back(client.instance());
 }
 
-absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
+absl::StatusOr<v1beta1::ReserveResponse> HostCalls::Reserve(
     Attempt* attempt, const framework::HostExtensionPoint& point, absl::Time now) {
   HostRecord* const host = UsableHost(point.host_name);
   if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
-  v1alpha1::ReserveRequest request;
+  v1beta1::ReserveRequest request;
   FillHeader(*attempt, *host, request.mutable_header());
   request.set_pod_uid(attempt->pod->uid());
   request.set_node_name(attempt->node_name);
   const absl::Time began = SteadyNow();
   NoteCall(attempt, *host->client);
   OUTBOARD_FAIL_POINT(before_reserve);
-  absl::StatusOr<v1alpha1::ReserveResponse> answer =
+  absl::StatusOr<v1beta1::ReserveResponse> answer =
       host->client->Reserve(std::move(request), SteadyNow() + state_.options.reserve_deadline);
   OUTBOARD_FAIL_POINT(reserved);
-  state_.observer->OnCall(v1alpha1::RESERVE, attempt->plan->algorithm.name,
-                          answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                          SteadyNow() - began);
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_RESERVE, attempt->plan->algorithm.name,
+                          CodeOf(answer), SteadyNow() - began);
   if (!answer.ok()) {
     OnHostCallEnded(point.host_name, HostCall::kReserve, answer.status(), now);
     return answer;
@@ -165,12 +174,11 @@ absl::StatusOr<v1alpha1::ReserveResponse> HostCalls::Reserve(
   bad.Update(framework::CheckVolumeEffects(answer->effects(), attempt->pod->pod,
                                            state_.cluster.NodeAt(attempt->slot)->node,
                                            state_.cluster));
-  for (const v1alpha1::Effect& effect : answer->effects()) {
+  for (const v1beta1::Effect& effect : answer->effects()) {
     bad.Update(
         framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
   }
-  if (!bad.ok())
-    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
+  if (!bad.ok()) state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
   OnHostCallEnded(point.host_name, HostCall::kReserve, bad, now);
   if (!bad.ok()) return bad;
   return answer;
@@ -195,7 +203,7 @@ std::vector<HostDecisions> HostCalls::Unreserve(const Attempt& attempt, const st
     if (host == nullptr) continue;
     // What its effects wrote comes first: the host may drop its own record of it.
     SendChanges(host, now);
-    v1alpha1::UnreserveRequest request;
+    v1beta1::UnreserveRequest request;
     FillHeader(attempt, *host, request.mutable_header());
     request.set_pod_uid(attempt.pod->uid());
     request.set_node_name(attempt.node_name);
@@ -213,27 +221,26 @@ std::vector<HostDecisions> HostCalls::Unreserve(const Attempt& attempt, const st
   return decisions;
 }
 
-absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
+absl::StatusOr<v1beta1::PermitResponse> HostCalls::Permit(
     Attempt* attempt, const framework::HostExtensionPoint& point, bool resumed, absl::Time now) {
   HostRecord* host = UsableHost(point.host_name);
   if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
-  v1alpha1::PermitRequest request;
+  v1beta1::PermitRequest request;
   FillHeader(*attempt, *host, request.mutable_header());
   request.set_pod_uid(attempt->pod->uid());
   request.set_node_name(attempt->node_name);
   request.set_resumed(resumed);
   const absl::Time began = SteadyNow();
   NoteCall(attempt, *host->client);
-  absl::StatusOr<v1alpha1::PermitResponse> answer =
+  absl::StatusOr<v1beta1::PermitResponse> answer =
       host->client->Permit(std::move(request), SteadyNow() + state_.options.permit_deadline);
   OUTBOARD_FAIL_POINT(permit_answered);
-  state_.observer->OnCall(v1alpha1::PERMIT, attempt->plan->algorithm.name,
-                          answer.ok() ? answer->rejection().code() : v1alpha1::ERROR,
-                          SteadyNow() - began);
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_PERMIT, attempt->plan->algorithm.name,
+                          CodeOf(answer), SteadyNow() - began);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPermit(*answer, point); !bad.ok()) {
-      state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
+      state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
       answer = bad;
     }
   }
@@ -241,13 +248,13 @@ absl::StatusOr<v1alpha1::PermitResponse> HostCalls::Permit(
   return answer;
 }
 
-absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& attempt,
-                                                             const std::string& host_name,
-                                                             absl::Time now) {
+absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attempt,
+                                                            const std::string& host_name,
+                                                            absl::Time now) {
   HostRecord* host = UsableHost(host_name);
   if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
-  v1alpha1::PreBindRequest request;
+  v1beta1::PreBindRequest request;
   FillHeader(attempt, *host, request.mutable_header());
   request.set_pod_uid(attempt.pod->uid());
   request.set_node_name(attempt.node_name);
@@ -259,61 +266,58 @@ absl::StatusOr<v1alpha1::PreBindResponse> HostCalls::PreBind(const Attempt& atte
   request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
   const absl::Time began = SteadyNow();
   OUTBOARD_FAIL_POINT(before_pre_bind);
-  absl::StatusOr<v1alpha1::PreBindResponse> answer =
+  absl::StatusOr<v1beta1::PreBindResponse> answer =
       host->client->PreBind(std::move(request), SteadyNow() + state_.options.pre_bind_deadline);
   OUTBOARD_FAIL_POINT(pre_bind_answered);
   if (answer.ok()) {
     if (absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
         !bad.ok()) {
-      state_.observer->OnProtocolError(host_name, host->client->info().host_instance(), bad);
+      state_.observer->OnProtocolError(host_name, host->client->instance(), bad);
       answer = bad;
     }
   }
   OnHostCallEnded(host_name, HostCall::kPreBind, answer.status(), now);
-  const v1alpha1::Code code = !answer.ok()     ? v1alpha1::ERROR
-                              : answer->wait() ? v1alpha1::WAIT
-                                               : answer->rejection().code();
-  state_.observer->OnCall(v1alpha1::PRE_BIND, attempt.plan->algorithm.name, code,
+  const v1beta1::Code code = answer.ok() && answer->wait() ? kWait : CodeOf(answer);
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_PRE_BIND, attempt.plan->algorithm.name, code,
                           SteadyNow() - began);
   return answer;
 }
 
-absl::StatusOr<v1alpha1::PreEnqueueResponse> HostCalls::PreEnqueue(
+absl::StatusOr<v1beta1::PreEnqueueResponse> HostCalls::PreEnqueue(
     const framework::ProfilePlan& plan, const framework::HostExtensionPoint& point,
     const std::vector<std::string>& uids, absl::Time now) {
   HostRecord* const host = UsableHost(point.host_name);
   if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
-  v1alpha1::PreEnqueueRequest request;
-  request.mutable_header()->set_snapshot_version(state_.cluster.VersionOf(host->cursor));
+  v1beta1::PreEnqueueRequest request;
+  request.mutable_header()->set_min_version(state_.cluster.VersionOf(host->cursor));
   request.mutable_header()->set_profile(plan.algorithm.name);
   request.mutable_pod_uids()->Assign(uids.begin(), uids.end());
-  absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
+  absl::StatusOr<v1beta1::PreEnqueueResponse> answer =
       host->client->PreEnqueue(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->verdicts_size() != static_cast<int>(uids.size())) {
     answer = absl::InternalError("PreEnqueue answered for another number of pods");
-    state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(),
-                                     answer.status());
+    state_.observer->OnProtocolError(point.host_name, host->client->instance(), answer.status());
   }
   for (int i = 0; answer.ok() && i < answer->verdicts_size(); ++i) {
     if (absl::Status bad = framework::CheckGate(answer->verdicts(i), point); !bad.ok()) {
       answer = bad;
-      state_.observer->OnProtocolError(point.host_name, host->client->info().host_instance(), bad);
+      state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
     }
   }
   OnHostCallEnded(point.host_name, HostCall::kPreEnqueue, answer.status(), now);
   return answer;
 }
 
-absl::StatusOr<v1alpha1::SortKeysResponse> HostCalls::SortKeys(
+absl::StatusOr<v1beta1::SortKeysResponse> HostCalls::SortKeys(
     const framework::ProfilePlan& plan, HostRecord* host,
     absl::Span<const kube::PodObject* const> pods, absl::Time now) {
   SendChanges(host, now);
-  v1alpha1::SortKeysRequest request;
-  request.mutable_header()->set_snapshot_version(state_.cluster.VersionOf(host->cursor));
+  v1beta1::SortKeysRequest request;
+  request.mutable_header()->set_min_version(state_.cluster.VersionOf(host->cursor));
   request.mutable_header()->set_profile(plan.algorithm.name);
   for (const kube::PodObject* pod : pods) request.add_pod_uids(pod->uid());
-  absl::StatusOr<v1alpha1::SortKeysResponse> answer =
+  absl::StatusOr<v1beta1::SortKeysResponse> answer =
       host->client->SortKeys(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))
     answer = absl::InternalError("SortKeys answered for other pods");
@@ -322,7 +326,7 @@ absl::StatusOr<v1alpha1::SortKeysResponse> HostCalls::SortKeys(
 }
 
 bool HostCalls::IsFailureIgnored(const framework::HostExtensionPoint& point,
-                                 v1alpha1::ExtensionPoint which) {
+                                 v1beta1::ExtensionPoint which) {
   if (point.fail_open) state_.observer->OnFailurePolicy(point.host_name, which, "FailOpen");
   return point.fail_open;
 }
@@ -353,7 +357,7 @@ void HostCalls::OnHostCallEnded(const std::string& name, HostCall call, const ab
                                 absl::Time now) {
   HostRecord& host = state_.hosts[name];
   if (status.ok()) return host.breaker.OnAnswer(call);
-  state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
+  state_.observer->OnHostCallFailed(host.client->instance(), status);
   if (NeedsNewSession(status)) host.wants_new_session = true;
   if (!host.breaker.OnFailure(call, now)) return;
   host.unavailable_since = now;
@@ -365,8 +369,8 @@ void HostCalls::OnHostCallEnded(const std::string& name, HostCall call, const ab
 void HostCalls::OnBadPlacement(const std::string& name, const absl::Status& status) {
   const HostRecord& host = state_.hosts[name];
   if (host.client == nullptr) return;
-  state_.observer->OnProtocolError(name, host.client->info().host_instance(), status);
-  state_.observer->OnHostCallFailed(host.client->info().host_instance(), status);
+  state_.observer->OnProtocolError(name, host.client->instance(), status);
+  state_.observer->OnHostCallFailed(host.client->instance(), status);
 }
 
 void HostCalls::AdvanceHostClocks(absl::Time now) {
@@ -375,7 +379,8 @@ void HostCalls::AdvanceHostClocks(absl::Time now) {
     SendChanges(&host, now);
     // Each message needs a time of its own, by which it is acknowledged.
     host.clock_advanced_to = std::max(now, host.clock_advanced_to + absl::Nanoseconds(1));
-    v1alpha1::SyncRequest request;
+    v1beta1::SyncRequest request;
+    request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
     request.set_version(state_.cluster.VersionOf(host.cursor));
     request.set_time_unix_nanos(absl::ToUnixNanos(host.clock_advanced_to));
     host.client->SendChanges(request);

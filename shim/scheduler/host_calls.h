@@ -19,7 +19,7 @@ namespace outboard::scheduler {
 // The decisions on waits in an answer of a host.
 struct HostDecisions {
   std::string host_name;
-  google::protobuf::RepeatedPtrField<v1alpha1::WaitDecision> decisions;
+  google::protobuf::RepeatedPtrField<v1beta1::WaitDecision> decisions;
 };
 
 // Every call sends the host the changes of the cluster first, has a deadline, checks the answer,
@@ -55,31 +55,32 @@ class HostCalls {
   // Reports to the plan's hosts that the attempt is over.
   void EndAttempt(const framework::ProfilePlan& plan, uint64_t attempt_id);
 
-  absl::StatusOr<v1alpha1::ReserveResponse> Reserve(Attempt* attempt,
-                                                    const framework::HostExtensionPoint& point,
-                                                    absl::Time now);
+  absl::StatusOr<v1beta1::ReserveResponse> Reserve(Attempt* attempt,
+                                                   const framework::HostExtensionPoint& point,
+                                                   absl::Time now);
   // Calls each host that has plugins at Reserve or Permit for the pod, in reverse order, also if
   // the attempt did not call it there. Returns the decisions on waits in the answers.
   std::vector<HostDecisions> Unreserve(const Attempt& attempt, const std::string& reason,
                                        absl::Time now);
   // `resumed`: the pod waits already, because another instance answered so.
-  absl::StatusOr<v1alpha1::PermitResponse> Permit(Attempt* attempt,
-                                                  const framework::HostExtensionPoint& point,
-                                                  bool resumed, absl::Time now);
-  absl::StatusOr<v1alpha1::PreBindResponse> PreBind(const Attempt& attempt,
-                                                    const std::string& host_name, absl::Time now);
-  absl::StatusOr<v1alpha1::PreEnqueueResponse> PreEnqueue(
-      const framework::ProfilePlan& plan, const framework::HostExtensionPoint& point,
-      const std::vector<std::string>& uids, absl::Time now);
-  absl::StatusOr<v1alpha1::SortKeysResponse> SortKeys(const framework::ProfilePlan& plan,
-                                                      HostRecord* host,
-                                                      absl::Span<const kube::PodObject* const> pods,
-                                                      absl::Time now);
+  absl::StatusOr<v1beta1::PermitResponse> Permit(Attempt* attempt,
+                                                 const framework::HostExtensionPoint& point,
+                                                 bool resumed, absl::Time now);
+  absl::StatusOr<v1beta1::PreBindResponse> PreBind(const Attempt& attempt,
+                                                   const std::string& host_name, absl::Time now);
+  absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(const framework::ProfilePlan& plan,
+                                                         const framework::HostExtensionPoint& point,
+                                                         const std::vector<std::string>& uids,
+                                                         absl::Time now);
+  absl::StatusOr<v1beta1::SortKeysResponse> SortKeys(const framework::ProfilePlan& plan,
+                                                     HostRecord* host,
+                                                     absl::Span<const kube::PodObject* const> pods,
+                                                     absl::Time now);
 
   // For the log: the instance is called for the attempt.
   static void NoteCall(Attempt* attempt, const framework::HostClient& client);
   // Whether the attempt continues without the host's answer; reports it.
-  bool IsFailureIgnored(const framework::HostExtensionPoint& point, v1alpha1::ExtensionPoint which);
+  bool IsFailureIgnored(const framework::HostExtensionPoint& point, v1beta1::ExtensionPoint which);
   // The algorithm ran: updates breakers, and reports the failures that the policies ignored.
   // `hosts`: those of the request, null where one could not be called.
   void OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
@@ -101,7 +102,7 @@ class HostCalls {
   // When the host is to get what changed; InfiniteFuture: not now.
   absl::Time ChangesDue(const HostRecord& host) const;
   void FillHeader(const Attempt& attempt, const HostRecord& host,
-                  v1alpha1::CallHeader* header) const;
+                  v1beta1::CallHeader* header) const;
 
   SchedulerState& state_;
 };

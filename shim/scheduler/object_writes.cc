@@ -15,13 +15,13 @@ namespace {
 // Of all plugins. Further writes are dropped, and the plugins push them again.
 constexpr size_t kMaxBackgroundWrites = 256;
 
-std::string WriteKey(const v1alpha1::Effect& effect) {
+std::string WriteKey(const v1beta1::Effect& effect) {
   return absl::StrCat(effect.plugin(), "/", effect.key());
 }
 
 }  // namespace
 
-absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1alpha1::Effect& effect,
+absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1beta1::Effect& effect,
                                                  absl::Time now) {
   const absl::Status allowed =
       framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources);
@@ -51,7 +51,7 @@ absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1alpha
 }
 
 void ObjectWrites::OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) {
-  const v1alpha1::Effect& effect = order.effect;
+  const v1beta1::Effect& effect = order.effect;
   events_.OnObjectWritten(end, now);
   running_.erase(WriteKey(effect));
   const std::string& name = framework::WrittenObject(effect);

@@ -7,7 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/scheduler/cluster_actions.h"
 #include "shim/scheduler/host_calls.h"
 #include "shim/scheduler/scheduler_state.h"
@@ -30,7 +30,7 @@ class ObjectWrites final : public EffectOutcomeHandler {
   void Pause(bool paused) { paused_ = paused; }
   // A host pushed an effect.
   // Errors: INTERNAL if the host may not.
-  absl::Status HandleBackgroundWrite(HostRecord* host, const v1alpha1::Effect& effect,
+  absl::Status HandleBackgroundWrite(HostRecord* host, const v1beta1::Effect& effect,
                                      absl::Time now);
   void OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) override;
 

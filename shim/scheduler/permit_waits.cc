@@ -86,33 +86,33 @@ WaitEnd WaitingPods::End(uint64_t attempt_id, bool allowed, std::string plugin, 
   return end;
 }
 
-WaitingPods::Limit WaitingPods::LimitOf(const v1alpha1::PermitWait& asked, absl::Time now) {
+WaitingPods::Limit WaitingPods::LimitOf(const v1beta1::PermitWait& asked, absl::Time now) {
   const absl::Duration timeout =
       std::clamp(absl::Milliseconds(asked.timeout_millis()), absl::ZeroDuration(), kMaxTimeout);
   return {now + timeout, timeout};
 }
 
 std::optional<WaitEnd> WaitingPods::Add(uint64_t attempt_id, const std::string& pod_uid,
-                                        const v1alpha1::PermitResponse& answer, absl::Time now) {
+                                        const v1beta1::PermitResponse& answer, absl::Time now) {
   Wait wait{pod_uid, now, {}};
-  for (const v1alpha1::PermitWait& asked : answer.waits()) {
+  for (const v1beta1::PermitWait& asked : answer.waits()) {
     wait.plugins[asked.plugin()] = LimitOf(asked, now);
   }
   waits_[attempt_id] = std::move(wait);
   auto early = early_.extract(attempt_id);
   if (!early.empty()) {
-    for (const v1alpha1::WaitDecision& decision : early.mapped()) {
+    for (const v1beta1::WaitDecision& decision : early.mapped()) {
       if (auto end = Decide(decision, now)) return end;
     }
   }
   return std::nullopt;
 }
 
-std::optional<WaitEnd> WaitingPods::Decide(const v1alpha1::WaitDecision& decision, absl::Time now) {
+std::optional<WaitEnd> WaitingPods::Decide(const v1beta1::WaitDecision& decision, absl::Time now) {
   const auto it = waits_.find(decision.attempt_id());
   if (it == waits_.end()) {
     if (early_.size() < kMaxEarlyAttempts || early_.contains(decision.attempt_id())) {
-      std::vector<v1alpha1::WaitDecision>& early = early_[decision.attempt_id()];
+      std::vector<v1beta1::WaitDecision>& early = early_[decision.attempt_id()];
       if (early.size() < kMaxEarlyDecisions) early.push_back(decision);
     }
     return std::nullopt;
@@ -128,12 +128,12 @@ std::optional<WaitEnd> WaitingPods::Decide(const v1alpha1::WaitDecision& decisio
 
 std::optional<WaitEnd> WaitingPods::Renew(uint64_t attempt_id,
                                           const std::vector<std::string>& plugins,
-                                          const v1alpha1::PermitResponse& answer, absl::Time now) {
+                                          const v1beta1::PermitResponse& answer, absl::Time now) {
   const auto it = waits_.find(attempt_id);
   if (it == waits_.end()) return std::nullopt;
   std::map<std::string, Limit>& limits = it->second.plugins;
   std::map<std::string, Limit> renewed;
-  for (const v1alpha1::PermitWait& asked : answer.waits()) {
+  for (const v1beta1::PermitWait& asked : answer.waits()) {
     const auto known = limits.find(asked.plugin());
     renewed[asked.plugin()] = known == limits.end() ? LimitOf(asked, now) : known->second;
   }
@@ -201,7 +201,7 @@ std::vector<cache::PluginWait> WaitingPods::Describe(uint64_t attempt_id) const 
 
 // --- PermitWaits
 
-void PermitWaits::Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer, absl::Time now) {
+void PermitWaits::Begin(Attempt* attempt, const v1beta1::PermitResponse& answer, absl::Time now) {
   if (auto end = waiting_.Add(attempt->id, attempt->pod->uid(), answer, now)) {
     EndWait(*end, now);
   } else {
@@ -212,7 +212,7 @@ void PermitWaits::Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer
 }
 
 void PermitWaits::ApplyDecisions(const HostDecisions& its, absl::Time now) {
-  for (const v1alpha1::WaitDecision& decision : its.decisions) {
+  for (const v1beta1::WaitDecision& decision : its.decisions) {
     // Ignored: decisions on attempts that are over or unknown, of plugins that are neither at
     // Permit nor at Reserve, and of other hosts' plugins.
     const Attempt* const attempt = state_.attempts.Find(decision.attempt_id());
@@ -265,9 +265,9 @@ void PermitWaits::EndWait(const WaitEnd& end, absl::Time now) {
   Attempt* const attempt = state_.attempts.Find(end.attempt_id);
   if (attempt == nullptr) return;
   state_.observer->OnPermitWaitEnd(*attempt->pod, end.waited,
-                                   end.allowed     ? v1alpha1::SUCCESS
-                                   : end.preempted ? v1alpha1::ERROR
-                                                   : v1alpha1::UNSCHEDULABLE);
+                                   end.allowed     ? v1beta1::CODE_SUCCESS
+                                   : end.preempted ? v1beta1::CODE_ERROR
+                                                   : v1beta1::CODE_UNSCHEDULABLE);
   if (end.allowed) {
     state_.cluster.EndWaiting(attempt->pod->uid()).IgnoreError();
     OUTBOARD_FAIL_POINT(permit_wait_ended);
@@ -281,9 +281,9 @@ void PermitWaits::EndWait(const WaitEnd& end, absl::Time now) {
     return failures_.FailError(std::move(taken),
                                absl::StrCat("waiting on permit for pod: ", end.message), now);
   }
-  v1alpha1::PluginStatus status;
+  v1beta1::PluginStatus status;
   status.set_plugin(end.plugin);
-  status.set_code(v1alpha1::UNSCHEDULABLE);
+  status.set_code(v1beta1::CODE_UNSCHEDULABLE);
   status.add_reasons(end.message);
   const std::string uid = taken->pod->uid();
   failures_.FailUnschedulable(std::move(taken), framework::DiagnosisOfRejectedNode(status), now);
@@ -331,7 +331,7 @@ void PermitWaits::AskForConfirmations(absl::Time now) {
     Attempt* const attempt = state_.attempts.Find(open.attempt_id);
     // The wait may have ended for another reason.
     if (attempt == nullptr || !waiting_.Waits(open.attempt_id)) continue;
-    absl::StatusOr<v1alpha1::PermitResponse> answer =
+    absl::StatusOr<v1beta1::PermitResponse> answer =
         host_calls_.Permit(attempt, *open.point, /*resumed=*/true, now);
     if (answer.ok()) {
       Confirm(attempt, *open.point, *answer, now);
@@ -342,8 +342,8 @@ void PermitWaits::AskForConfirmations(absl::Time now) {
       confirmations_.push_back(open);
       return;
     }
-    if (host_calls_.IsFailureIgnored(*open.point, v1alpha1::PERMIT)) {
-      Confirm(attempt, *open.point, v1alpha1::PermitResponse(), now);
+    if (host_calls_.IsFailureIgnored(*open.point, v1beta1::EXTENSION_POINT_PERMIT)) {
+      Confirm(attempt, *open.point, v1beta1::PermitResponse(), now);
       continue;
     }
     LOG(WARNING) << "Wait of pod " << attempt->pod->key() << " on permit failed: the new instance "
@@ -357,13 +357,13 @@ void PermitWaits::AskForConfirmations(absl::Time now) {
 }
 
 void PermitWaits::Confirm(Attempt* attempt, const framework::HostExtensionPoint& point,
-                          const v1alpha1::PermitResponse& answer, absl::Time now) {
+                          const v1beta1::PermitResponse& answer, absl::Time now) {
   VLOG(2) << "Pod " << attempt->pod->key() << " waits on permit; the new instance of host \""
           << point.host_name << "\" "
           << (answer.has_rejection()   ? "rejects it"
               : answer.waits().empty() ? "allows it"
                                        : "still waits");
-  if (answer.has_rejection() && answer.rejection().code() == v1alpha1::ERROR) {
+  if (answer.has_rejection() && answer.rejection().code() == v1beta1::CODE_ERROR) {
     waiting_.Drop(attempt->id);
     std::unique_ptr<Attempt> taken = state_.attempts.Take(attempt->id);
     failures_.UnreserveAndForget(taken.get(), "permit was rejected", now);

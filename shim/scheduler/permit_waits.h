@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/permit.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
 #include "shim/cache/cluster_state.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/scheduler/attempt.h"
@@ -47,15 +47,15 @@ class WaitingPods {
  public:
   // Registers the waits in a Permit answer. They may end at once, by early decisions.
   std::optional<WaitEnd> Add(uint64_t attempt_id, const std::string& pod_uid,
-                             const v1alpha1::PermitResponse& answer, absl::Time now);
+                             const v1beta1::PermitResponse& answer, absl::Time now);
   // A plugin's decision.
-  std::optional<WaitEnd> Decide(const v1alpha1::WaitDecision& decision, absl::Time now);
+  std::optional<WaitEnd> Decide(const v1beta1::WaitDecision& decision, absl::Time now);
   // A host confirms what its `plugins` wait for:
   // - a plugin that no longer waits allows the pod;
   // - a plugin that still waits keeps its limit;
   // - a plugin that begins to wait gets the limit that it requests.
   std::optional<WaitEnd> Renew(uint64_t attempt_id, const std::vector<std::string>& plugins,
-                               const v1alpha1::PermitResponse& answer, absl::Time now);
+                               const v1beta1::PermitResponse& answer, absl::Time now);
   // Forgets a wait without an outcome: the attempt has failed.
   void Drop(uint64_t attempt_id) { waits_.erase(attempt_id); }
   // Ends an attempt's wait for another reason, for example because the pod was deleted.
@@ -85,12 +85,12 @@ class WaitingPods {
     absl::Time began;
     std::map<std::string, Limit> plugins;  // by name
   };
-  static Limit LimitOf(const v1alpha1::PermitWait& asked, absl::Time now);
+  static Limit LimitOf(const v1beta1::PermitWait& asked, absl::Time now);
   WaitEnd End(uint64_t attempt_id, bool allowed, std::string plugin, std::string message,
               absl::Time now);
 
   absl::flat_hash_map<uint64_t, Wait> waits_;
-  absl::flat_hash_map<uint64_t, std::vector<v1alpha1::WaitDecision>> early_;
+  absl::flat_hash_map<uint64_t, std::vector<v1beta1::WaitDecision>> early_;
 };
 
 // A duration as Go prints it: `30s`, `1m0s`, `1.5s`, `250ms`.
@@ -107,7 +107,7 @@ class PermitWaits {
       : state_(*state), host_calls_(*host_calls), failures_(*failures), binding_(*binding) {}
 
   // The attempt waits as the answer says; the wait may end at once.
-  void Begin(Attempt* attempt, const v1alpha1::PermitResponse& answer, absl::Time now);
+  void Begin(Attempt* attempt, const v1beta1::PermitResponse& answer, absl::Time now);
   void ApplyDecisions(const HostDecisions& its, absl::Time now);
   // Ends a wait for a reason outside of plugins; false: the attempt does not wait.
   bool Reject(uint64_t attempt_id, const std::string& message, absl::Time now);
@@ -140,7 +140,7 @@ class PermitWaits {
   void EndWait(const WaitEnd& end, absl::Time now);
   void AskForConfirmations(absl::Time now);
   void Confirm(Attempt* attempt, const framework::HostExtensionPoint& point,
-               const v1alpha1::PermitResponse& answer, absl::Time now);
+               const v1beta1::PermitResponse& answer, absl::Time now);
 
   SchedulerState& state_;
   HostCalls& host_calls_;

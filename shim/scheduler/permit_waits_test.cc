@@ -7,8 +7,8 @@ namespace {
 
 const absl::Time kStart = absl::FromUnixSeconds(100);
 
-v1alpha1::PermitResponse Waits(std::initializer_list<std::pair<const char*, int64_t>> waits) {
-  v1alpha1::PermitResponse response;
+v1beta1::PermitResponse Waits(std::initializer_list<std::pair<const char*, int64_t>> waits) {
+  v1beta1::PermitResponse response;
   for (const auto& [plugin, millis] : waits) {
     response.add_waits()->set_plugin(plugin);
     response.mutable_waits(response.waits_size() - 1)->set_timeout_millis(millis);
@@ -16,9 +16,9 @@ v1alpha1::PermitResponse Waits(std::initializer_list<std::pair<const char*, int6
   return response;
 }
 
-v1alpha1::WaitDecision Decision(uint64_t attempt, const std::string& plugin, bool allow,
-                                const std::string& message = "") {
-  v1alpha1::WaitDecision decision;
+v1beta1::WaitDecision Decision(uint64_t attempt, const std::string& plugin, bool allow,
+                               const std::string& message = "") {
+  v1beta1::WaitDecision decision;
   decision.set_attempt_id(attempt);
   decision.set_pod_uid("uid");
   decision.set_plugin(plugin);

@@ -16,15 +16,15 @@ namespace outboard::scheduler {
 namespace {
 
 // Verdicts on nodes that the hosts gave together; empty: one host answered alone.
-using CodeBySlot = absl::flat_hash_map<uint32_t, v1alpha1::Code>;
+using CodeBySlot = absl::flat_hash_map<uint32_t, v1beta1::Code>;
 
-bool MayHelp(const v1alpha1::JudgedNodes& judged, const CodeBySlot& codes, uint32_t slot) {
+bool MayHelp(const v1beta1::JudgedNodes& judged, const CodeBySlot& codes, uint32_t slot) {
   const auto it = codes.find(slot);
-  return (it == codes.end() ? judged.others() : it->second) == v1alpha1::UNSCHEDULABLE;
+  return (it == codes.end() ? judged.others() : it->second) == v1beta1::CODE_UNSCHEDULABLE;
 }
 
-v1alpha1::Hypothesis WithoutVictims(const v1alpha1::PreemptionCandidate& candidate) {
-  v1alpha1::Hypothesis hypothesis;
+v1beta1::SimulatedNode WithoutVictims(const v1beta1::PreemptionCandidate& candidate) {
+  v1beta1::SimulatedNode hypothesis;
   hypothesis.set_slot(candidate.slot());
   *hypothesis.mutable_removed_pod_uids() = candidate.victim_uids();
   return hypothesis;
@@ -34,8 +34,8 @@ v1alpha1::Hypothesis WithoutVictims(const v1alpha1::PreemptionCandidate& candida
 constexpr char kNoState[] = "not found";
 
 // The plugin after which no further plugin ran; empty: all ran.
-std::string PreFilterEndedAt(const v1alpha1::PreFilterResponse& answer) {
-  if (answer.rejection().code() != v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE) return "";
+std::string PreFilterEndedAt(const v1beta1::PreFilterResponse& answer) {
+  if (answer.rejection().code() != v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE) return "";
   // If no node was left: the plugin that excluded the last ones.
   if (answer.has_node_names() && !answer.restricted_by().empty())
     return *answer.restricted_by().rbegin();
@@ -87,7 +87,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
         std::find(plan.host_names.begin(), plan.host_names.end(), name) - plan.host_names.begin());
     if (const auto it = plan.pre_filter_behind.find(name);
         it != plan.pre_filter_behind.end() && it->second.contains(ended_at)) {
-      outcome.code = v1alpha1::ERROR;
+      outcome.code = v1beta1::CODE_ERROR;
       outcome.reasons = {kNoState};
       break;
     }
@@ -95,15 +95,15 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
     outcome.status = AskHost(attempt, asked, hosts, &runner, &outcome);
     if (outcome.status.ok())
       host_calls_.OnHostCallEnded(name, framework::HostCall::kPostFilter, outcome.status, now);
-    if (!outcome.status.ok() || outcome.code != v1alpha1::UNSCHEDULABLE) break;
+    if (!outcome.status.ok() || outcome.code != v1beta1::CODE_UNSCHEDULABLE) break;
   }
-  state_.observer->OnCall(v1alpha1::POST_FILTER, plan.algorithm.name,
-                          outcome.status.ok() ? outcome.code : v1alpha1::ERROR,
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_POST_FILTER, plan.algorithm.name,
+                          outcome.status.ok() ? outcome.code : v1beta1::CODE_ERROR,
                           SteadyNow() - began);
   if (outcome.status.ok()) return outcome;
   if (const framework::HostClient* failed = hosts[outcome.failed_host].client; failed != nullptr) {
     const std::string& name = plan.host_names[outcome.failed_host];
-    state_.observer->OnProtocolError(name, failed->info().host_instance(), outcome.status);
+    state_.observer->OnProtocolError(name, failed->instance(), outcome.status);
     host_calls_.OnHostCallEnded(name, framework::HostCall::kPostFilter, outcome.status, now);
   }
   return outcome;
@@ -112,7 +112,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
 std::string PostFilter::Message(const framework::ProfilePlan& plan,
                                 const PostFilterOutcome& outcome) const {
   const std::string asked = absl::StrJoin(outcome.reasons, ", ");
-  if (outcome.code != v1alpha1::UNSCHEDULABLE) return asked;
+  if (outcome.code != v1beta1::CODE_UNSCHEDULABLE) return asked;
   if (AnyLacksState(plan.skipped_after, PreFilterEndedAt(algorithm_.response().pre_filter())))
     return kNoState;
   std::vector<std::string> reasons;
@@ -129,9 +129,9 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
   const framework::AlgorithmProfile& profile = attempt.plan->algorithm;
   const bool alone = hosts.size() == 1;
   if (hosts[asked].client == nullptr) return absl::UnavailableError("the host is unavailable");
-  v1alpha1::PostFilterRequest request;
+  v1beta1::PostFilterRequest request;
   request.mutable_header()->set_attempt_id(attempt.id);
-  request.mutable_header()->set_snapshot_version(hosts[asked].version);
+  request.mutable_header()->set_exact_version(hosts[asked].version);
   request.mutable_header()->set_profile(profile.name);
   if (!alone) {
     *request.mutable_judged() = algorithm_.JudgedNodes();
@@ -140,13 +140,13 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
         request.set_others_filter(true);
     }
   }
-  absl::StatusOr<v1alpha1::PostFilterResponse> answer =
+  absl::StatusOr<v1beta1::PostFilterResponse> answer =
       hosts[asked].client->PostFilter(request, runner->deadline());
   while (answer.ok() && !answer->questions().empty()) {
     if (absl::Status checked = framework::CheckQuestions(*answer, request.others_filter());
         !checked.ok())
       return checked;
-    absl::StatusOr<std::vector<v1alpha1::PluginStatus>> verdicts =
+    absl::StatusOr<std::vector<v1beta1::PluginStatus>> verdicts =
         runner->AnswerQuestions(answer->questions(), asked);
     if (!verdicts.ok()) {
       outcome->failed_host = runner->failed_host();
@@ -160,9 +160,9 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
       !checked.ok())
     return checked;
 
-  outcome->code = answer->rejection().code();
+  outcome->code = answer->has_rejection() ? answer->rejection().code() : v1beta1::CODE_SUCCESS;
   const auto& reasons = answer->rejection().reasons();
-  if (outcome->code != v1alpha1::UNSCHEDULABLE) outcome->reasons.clear();
+  if (outcome->code != v1beta1::CODE_UNSCHEDULABLE) outcome->reasons.clear();
   outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
   if (answer->clear_nomination()) outcome->keeps_nomination = false;
   if (answer->candidates().empty()) return absl::OkStatus();
@@ -173,21 +173,21 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
 }
 
 absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
-                                         const v1alpha1::JudgedNodes& judged,
-                                         const v1alpha1::PostFilterResponse& answer,
+                                         const v1beta1::JudgedNodes& judged,
+                                         const v1beta1::PostFilterResponse& answer,
                                          framework::ExtensionPointRunner* runner,
                                          PostFilterOutcome* outcome) {
   CodeBySlot codes;
   for (int i = 0; i < judged.slots_size(); ++i) codes[judged.slots(i)] = judged.codes(i);
-  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
-  std::vector<const v1alpha1::PreemptionCandidate*> candidates;
-  for (const v1alpha1::PreemptionCandidate& candidate : answer.candidates()) {
+  google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode> hypotheses;
+  std::vector<const v1beta1::PreemptionCandidate*> candidates;
+  for (const v1beta1::PreemptionCandidate& candidate : answer.candidates()) {
     if (absl::Status checked = CheckVictims(*attempt.pod, candidate); !checked.ok()) return checked;
     if (!MayHelp(judged, codes, candidate.slot())) continue;
     *hypotheses.Add() = WithoutVictims(candidate);
     candidates.push_back(&candidate);
   }
-  std::vector<std::vector<v1alpha1::PluginStatus>> objections;
+  std::vector<std::vector<v1beta1::PluginStatus>> objections;
   if (!candidates.empty()) {
     auto verdicts = runner->EvaluateHypotheses(hypotheses, asked);
     if (!verdicts.ok()) {
@@ -201,7 +201,7 @@ absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
     outcome->candidate = *candidates[i];
     return absl::OkStatus();
   }
-  outcome->code = v1alpha1::UNSCHEDULABLE;
+  outcome->code = v1beta1::CODE_UNSCHEDULABLE;
   outcome->keeps_nomination = false;
   outcome->reasons.push_back(absl::StrCat("preemption: none of ", answer.candidates_size(),
                                           " candidates is accepted by all hosts"));
@@ -209,11 +209,11 @@ absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
 }
 
 absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
-                                      const v1alpha1::PreemptionCandidate& candidate) const {
+                                      const v1beta1::PreemptionCandidate& candidate) const {
   const auto wrong = [](auto... parts) {
     return absl::InternalError(absl::StrCat("PostFilter ", parts...));
   };
-  if (preemptor.pod.preemption_policy() == v1alpha1::NEVER) {
+  if (preemptor.pod.preemption_policy() == v1beta1::PREEMPTION_POLICY_NEVER) {
     return wrong("wants to evict pods for pod ", preemptor.key(),
                  ", whose preemptionPolicy is Never");
   }
@@ -222,7 +222,7 @@ absl::Status PostFilter::CheckVictims(const kube::PodObject& preemptor,
   const kube::NodePtr& node = cluster.NodeAt(candidate.slot());
   if (node == nullptr) return wrong("names slot ", candidate.slot(), ", which has no node");
   std::set<std::string> nodes = {node->key()};
-  for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+  for (const v1beta1::Nomination& nomination : candidate.nominations()) {
     const kube::NodePtr& other = cluster.NodeAt(nomination.slot());
     if (other == nullptr) return wrong("names slot ", nomination.slot(), ", which has no node");
     nodes.insert(other->key());

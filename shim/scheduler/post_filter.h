@@ -9,7 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/algorithm.h"
 #include "shim/framework/fit_error.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
@@ -23,10 +23,10 @@ namespace outboard::scheduler {
 struct PostFilterOutcome {
   absl::Status status;
   size_t failed_host = 0;  // the host that `status` is about, as an index of the plan
-  v1alpha1::Code code = v1alpha1::UNSCHEDULABLE;
+  v1beta1::Code code = v1beta1::CODE_UNSCHEDULABLE;
   std::vector<std::string> reasons;
   bool keeps_nomination = false;
-  std::optional<v1alpha1::PreemptionCandidate> candidate;  // the preemption to begin
+  std::optional<v1beta1::PreemptionCandidate> candidate;  // the preemption to begin
 };
 
 // Asks hosts in the order of their first plugins, until a host has candidates or reports that no
@@ -54,12 +54,12 @@ class PostFilter {
                        framework::ExtensionPointRunner* runner, PostFilterOutcome* outcome);
   // Chooses the first of the host's candidates that all hosts agree on.
   absl::Status ChooseCandidate(const Attempt& attempt, size_t asked,
-                               const v1alpha1::JudgedNodes& judged,
-                               const v1alpha1::PostFilterResponse& answer,
+                               const v1beta1::JudgedNodes& judged,
+                               const v1beta1::PostFilterResponse& answer,
                                framework::ExtensionPointRunner* runner, PostFilterOutcome* outcome);
   // Whether the victims exist, are in the right place, and are less important.
   absl::Status CheckVictims(const kube::PodObject& preemptor,
-                            const v1alpha1::PreemptionCandidate& candidate) const;
+                            const v1beta1::PreemptionCandidate& candidate) const;
 
   SchedulerState& state_;
   HostCalls& host_calls_;

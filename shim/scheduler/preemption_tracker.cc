@@ -97,7 +97,7 @@ const std::string* Preemptions::GateOf(
 // --- PreemptionTracker
 
 PreemptionTracker::Victims PreemptionTracker::SortVictims(
-    const v1alpha1::PreemptionCandidate& candidate, Preemption* preemption) const {
+    const v1beta1::PreemptionCandidate& candidate, Preemption* preemption) const {
   Victims victims;
   bool last_makes_room = false;
   // Companions first: a pod that waits for the last victim waits for room on the node.
@@ -122,7 +122,7 @@ PreemptionTracker::Victims PreemptionTracker::SortVictims(
 }
 
 std::optional<std::string> PreemptionTracker::FindLimit(
-    const kube::PodObject& preemptor, const v1alpha1::PreemptionCandidate& candidate,
+    const kube::PodObject& preemptor, const v1beta1::PreemptionCandidate& candidate,
     absl::Time now) {
   Preemption ignored;
   const Victims victims = SortVictims(candidate, &ignored);
@@ -149,7 +149,7 @@ std::optional<std::string> PreemptionTracker::FindLimit(
 
 void PreemptionTracker::Preempt(std::unique_ptr<Attempt> attempt,
                                 const framework::Diagnosis& diagnosis,
-                                const v1alpha1::PreemptionCandidate& candidate, absl::Time now) {
+                                const v1beta1::PreemptionCandidate& candidate, absl::Time now) {
   const framework::ProfilePlan& plan = *attempt->plan;
   Preemption preemption;
   preemption.preemptor = attempt->pod;
@@ -159,7 +159,7 @@ void PreemptionTracker::Preempt(std::unique_ptr<Attempt> attempt,
     preemption.gate = candidate.plugin();
   }
   const Victims victims = SortVictims(candidate, &preemption);
-  for (const v1alpha1::Nomination& nomination : candidate.nominations())
+  for (const v1beta1::Nomination& nomination : candidate.nominations())
     preemption.members.push_back(nomination.pod_uid());
   VLOG(2) << "The target node for the preemption is determined: pod " << attempt->pod->key()
           << ", node " << preemption.node_name << ", " << victims.all.size() << " victims";
@@ -184,9 +184,9 @@ void PreemptionTracker::Preempt(std::unique_ptr<Attempt> attempt,
     state_.actions->Evict({this, id, victim, order.profile}, now);
 }
 
-void PreemptionTracker::NominateMembers(const v1alpha1::PreemptionCandidate& candidate,
+void PreemptionTracker::NominateMembers(const v1beta1::PreemptionCandidate& candidate,
                                         const kube::PodObject& preemptor, absl::Time now) {
-  for (const v1alpha1::Nomination& nomination : candidate.nominations()) {
+  for (const v1beta1::Nomination& nomination : candidate.nominations()) {
     const queue::QueuedPod* const member = state_.queue.Find(nomination.pod_uid());
     if (member == nullptr) continue;  // It will not be tried again.
     const std::string& node_name = state_.cluster.NodeAt(nomination.slot())->key();

@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/eviction_limits.h"
 #include "shim/framework/fit_error.h"
 #include "shim/kube/objects.h"
@@ -100,12 +100,12 @@ class PreemptionTracker final : public EvictionOutcomeHandler {
 
   // Why the candidate's evictions would be too many now, for people; nullopt: they are not.
   std::optional<std::string> FindLimit(const kube::PodObject& preemptor,
-                                       const v1alpha1::PreemptionCandidate& candidate,
+                                       const v1beta1::PreemptionCandidate& candidate,
                                        absl::Time now);
   // Requeues the attempt's pod with a nominated node, and lets the victims leave: those at Permit
   // or PreBind lose their places, the others are evicted.
   void Preempt(std::unique_ptr<Attempt> attempt, const framework::Diagnosis& diagnosis,
-               const v1alpha1::PreemptionCandidate& candidate, absl::Time now);
+               const v1beta1::PreemptionCandidate& candidate, absl::Time now);
   void OnEvictionEnded(uint64_t preemption_id, const kube::PodPtr& victim, EvictEnd end,
                        const std::string& message, absl::Time now) override;
 
@@ -122,8 +122,8 @@ class PreemptionTracker final : public EvictionOutcomeHandler {
     std::vector<kube::PodPtr> waiting;  // at Permit or PreBind
     size_t leaving = 0;                 // already being deleted
   };
-  Victims SortVictims(const v1alpha1::PreemptionCandidate& candidate, Preemption* preemption) const;
-  void NominateMembers(const v1alpha1::PreemptionCandidate& candidate,
+  Victims SortVictims(const v1beta1::PreemptionCandidate& candidate, Preemption* preemption) const;
+  void NominateMembers(const v1beta1::PreemptionCandidate& candidate,
                        const kube::PodObject& preemptor, absl::Time now);
   void RejectWaiting(const std::vector<kube::PodPtr>& waiting, const Preemption& preemption,
                      const std::string& plugin, absl::Time now);

@@ -65,7 +65,7 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
   std::vector<std::string> uids;
   uids.reserve(indices.size());
   for (const size_t i : indices) uids.push_back(pods[i]->uid());
-  const absl::StatusOr<v1alpha1::PreEnqueueResponse> answer =
+  const absl::StatusOr<v1beta1::PreEnqueueResponse> answer =
       host_calls_.PreEnqueue(plan, point, uids, now);
   auto& unanswered = state_.hosts[point.host_name].unanswered_pre_enqueue;
   for (size_t k = 0; k < indices.size(); ++k) {
@@ -77,8 +77,8 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
       unanswered.insert(uids[k]);
       continue;
     }
-    const v1alpha1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
-    if (status.code() == v1alpha1::SUCCESS) continue;
+    const v1beta1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
+    if (status.code() == v1beta1::CODE_SUCCESS) continue;
     // The first gating plugin in the profile is reported.
     const size_t position = point.PositionOf(status.plugin());
     if (result.kind == Kind::kGated && (*positions)[indices[k]] <= position) continue;
@@ -121,7 +121,7 @@ void QueueCalls::UpdateSortKeysOf(const framework::ProfilePlan& plan,
     for (const kube::PodObject* pod : pods) missing.insert(pod->uid());
     return;
   }
-  const absl::StatusOr<v1alpha1::SortKeysResponse> answer =
+  const absl::StatusOr<v1beta1::SortKeysResponse> answer =
       host_calls_.SortKeys(plan, host, pods, now);
   for (size_t i = 0; i < pods.size(); ++i) {
     const std::string* key = answer.ok() ? &answer->keys(static_cast<int>(i)) : nullptr;

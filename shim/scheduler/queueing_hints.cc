@@ -12,7 +12,7 @@
 namespace outboard::scheduler {
 
 void QueueingHintBuffer::Waits(const queue::QueuedPod& pod) {
-  v1alpha1::WaitingPod waiting;
+  v1beta1::UnschedulablePod waiting;
   waiting.set_uid(pod.uid());
   for (const std::string& plugin : pod.unschedulable_plugins) waiting.add_rejected_by(plugin);
   for (const std::string& plugin : pod.pending_plugins) waiting.add_pending_by(plugin);
@@ -21,7 +21,7 @@ void QueueingHintBuffer::Waits(const queue::QueuedPod& pod) {
   pods_[pod.uid()] = std::move(waiting);
 }
 
-void QueueingHintBuffer::Happened(v1alpha1::QueueEvent event) {
+void QueueingHintBuffer::Happened(v1beta1::QueueEvent event) {
   if (events_.size() >= kMaxEvents) {
     overflowed_ = true;
     return;
@@ -29,15 +29,15 @@ void QueueingHintBuffer::Happened(v1alpha1::QueueEvent event) {
   events_.push_back(std::move(event));
 }
 
-void QueueingHintBuffer::TakeInto(uint64_t events_needed_from, v1alpha1::SyncRequest* request) {
+void QueueingHintBuffer::TakeInto(uint64_t events_needed_from, v1beta1::SyncRequest* request) {
   for (auto& [uid, waiting] : pods_) {
     if (waiting.has_value()) {
-      *request->add_waiting_pods() = *std::move(waiting);
+      *request->add_unschedulable_pods() = *std::move(waiting);
     } else {
-      request->add_no_longer_waiting(uid);
+      request->add_removed_unschedulable_pod_uids(uid);
     }
   }
-  for (v1alpha1::QueueEvent& event : events_) *request->add_events() = std::move(event);
+  for (v1beta1::QueueEvent& event : events_) *request->add_events() = std::move(event);
   request->set_events_needed_from(events_needed_from);
   Clear();
 }
@@ -48,25 +48,25 @@ void QueueingHintBuffer::Clear() {
   overflowed_ = false;
 }
 
-v1alpha1::QueueEvent QueueingHints::AboutPod(const std::string& uid) {
-  v1alpha1::QueueEvent event;
+v1beta1::QueueEvent QueueingHints::AboutPod(const std::string& uid) {
+  v1beta1::QueueEvent event;
   event.set_pod_uid(uid);
   return event;
 }
 
-v1alpha1::QueueEvent QueueingHints::AboutNode(const std::string& name) {
-  v1alpha1::QueueEvent event;
+v1beta1::QueueEvent QueueingHints::AboutNode(const std::string& name) {
+  v1beta1::QueueEvent event;
   event.set_node_name(name);
   return event;
 }
 
-v1alpha1::QueueEvent QueueingHints::AboutObject(const v1alpha1::ClusterObject& object) {
-  v1alpha1::QueueEvent event;
+v1beta1::QueueEvent QueueingHints::AboutObject(const v1beta1::ClusterObject& object) {
+  v1beta1::QueueEvent event;
   *event.mutable_object() = kube::NameOnly(object);
   return event;
 }
 
-void QueueingHints::PublishEvent(const queue::ClusterEvent& event, v1alpha1::QueueEvent about) {
+void QueueingHints::PublishEvent(const queue::ClusterEvent& event, v1beta1::QueueEvent about) {
   if (state_.skipper != nullptr) state_.skipper->Happened(event);
   if (!state_.queue.IsEventRelevant(event)) return;
   const uint64_t number = state_.queue.TakeEventNumber();
@@ -87,7 +87,7 @@ void QueueingHints::PublishAssumedPodDelete(const kube::PodObject& pod) {
 
 void QueueingHints::PublishNominationEnded(const kube::PodObject& pod) {
   // Pods of the same or a lower priority had to count it on that node.
-  v1alpha1::QueueEvent about = AboutPod(pod.uid());
+  v1beta1::QueueEvent about = AboutPod(pod.uid());
   about.set_max_priority(pod.pod.priority());
   PublishEvent(queue::AssignedPodDelete(), std::move(about));
 }
@@ -112,11 +112,11 @@ void QueueingHints::SendHints(absl::Time now) {
   }
 }
 
-absl::Status QueueingHints::TakeWakes(const v1alpha1::Wakes& wakes, absl::Time now) {
+absl::Status QueueingHints::TakeWakes(const v1beta1::QueueHints& wakes, absl::Time now) {
   absl::Status status;
   std::vector<queue::SchedulingQueue::WakeUp> wake_ups;
-  wake_ups.reserve(static_cast<size_t>(wakes.wakes_size()));
-  for (const v1alpha1::Wake& wake : wakes.wakes()) {
+  wake_ups.reserve(static_cast<size_t>(wakes.hints_size()));
+  for (const v1beta1::QueueHint& wake : wakes.hints()) {
     queue::SchedulingQueue::WakeUp wake_up;
     wake_up.uid = wake.uid();
     wake_up.plugin = wake.plugin();
@@ -136,9 +136,9 @@ absl::Status QueueingHints::TakeWakes(const v1alpha1::Wakes& wakes, absl::Time n
 void QueueingHints::OnHostSet(HostRecord* host) {
   host->hints.Clear();
   host->hints_lost = false;
-  host->evaluates_hints =
-      host->client != nullptr && !state_.options.single_attempt &&
-      absl::c_linear_search(host->client->info().capabilities(), v1alpha1::QUEUEING_HINTS);
+  host->evaluates_hints = host->client != nullptr && !state_.options.single_attempt &&
+                          absl::c_linear_search(host->client->info().capabilities(),
+                                                v1beta1::CAPABILITY_QUEUEING_HINTS);
   host->knows_events_from = state_.queue.next_event_number();
 }
 

@@ -12,8 +12,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
-#include "proto/outboard/v1alpha1/queueing_hint.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/queueing_hint.pb.h"
 #include "shim/kube/objects.h"
 #include "shim/queue/cluster_event.h"
 #include "shim/queue/queue_seams.h"
@@ -36,17 +36,17 @@ class QueueingHintBuffer {
 
   void Waits(const queue::QueuedPod& pod);
   void WaitsNoMore(const std::string& uid) { pods_[uid] = std::nullopt; }
-  void Happened(v1alpha1::QueueEvent event);
+  void Happened(v1beta1::QueueEvent event);
 
   bool empty() const { return pods_.empty() && events_.empty() && !overflowed_; }
   bool overflowed() const { return overflowed_; }
   // Moves the contents into a message.
-  void TakeInto(uint64_t events_needed_from, v1alpha1::SyncRequest* request);
+  void TakeInto(uint64_t events_needed_from, v1beta1::SyncRequest* request);
   void Clear();
 
  private:
-  absl::flat_hash_map<std::string, std::optional<v1alpha1::WaitingPod>> pods_;
-  std::vector<v1alpha1::QueueEvent> events_;
+  absl::flat_hash_map<std::string, std::optional<v1beta1::UnschedulablePod>> pods_;
+  std::vector<v1beta1::QueueEvent> events_;
   bool overflowed_ = false;
 };
 
@@ -63,20 +63,20 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   QueueingHints(SchedulerState* state, HostCalls* host_calls)
       : state_(*state), host_calls_(*host_calls) {}
 
-  static v1alpha1::QueueEvent AboutPod(const std::string& uid);
-  static v1alpha1::QueueEvent AboutNode(const std::string& name);
-  static v1alpha1::QueueEvent AboutObject(const v1alpha1::ClusterObject& object);
+  static v1beta1::QueueEvent AboutPod(const std::string& uid);
+  static v1beta1::QueueEvent AboutNode(const std::string& name);
+  static v1beta1::QueueEvent AboutObject(const v1beta1::ClusterObject& object);
 
   // Adds an event to the buffers of the hosts. Must follow the change of the cluster state at once:
   // the event has to travel with the change, because the host compares its cache before and after.
-  void PublishEvent(const queue::ClusterEvent& event, v1alpha1::QueueEvent about);
+  void PublishEvent(const queue::ClusterEvent& event, v1beta1::QueueEvent about);
   void PublishAssumedPodDelete(const kube::PodObject& pod);
   void PublishNominationEnded(const kube::PodObject& pod);
   // Sends what no call has carried.
   void SendHints(absl::Time now);
   // The pods that a host's hints wake.
   // Errors: INVALID_ARGUMENT if a hint is impossible; the others count.
-  absl::Status TakeWakes(const v1alpha1::Wakes& wakes, absl::Time now);
+  absl::Status TakeWakes(const v1beta1::QueueHints& wakes, absl::Time now);
   // Another instance took the host's place, or the host became unavailable.
   void OnHostSet(HostRecord* host);
 

@@ -21,9 +21,9 @@ using queue::QueuedPod;
 // answer was invalid.
 constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
 
-bool Reads(const v1alpha1::GetHostInfoResponse& host, absl::string_view plugin,
+bool Reads(const v1beta1::GetHostInfoResponse& host, absl::string_view plugin,
            absl::string_view field) {
-  return absl::c_any_of(host.plugins(), [&](const v1alpha1::PluginInfo& its) {
+  return absl::c_any_of(host.plugins(), [&](const v1beta1::PluginInfo& its) {
     return its.name() == plugin && absl::c_linear_search(its.needed_fields(), field);
   });
 }
@@ -236,43 +236,42 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
 // --- Messages from hosts
 
 void Scheduler::TakePushes(const std::string& name, HostRecord* host, absl::Time now) {
-  for (const v1alpha1::SyncResponse& push : host->client->TakePushes()) {
+  for (const v1beta1::SyncResponse& push : host->client->TakePushes()) {
     const absl::Status status = TakePush(name, host, push, now);
-    if (!status.ok())
-      state_.observer->OnProtocolError(name, host->client->info().host_instance(), status);
+    if (!status.ok()) state_.observer->OnProtocolError(name, host->client->instance(), status);
     host_calls_.OnHostCallEnded(name, framework::HostCall::kPush, status, now);
   }
   host->pushes_from = host->client->acknowledged_version();
 }
 
 absl::Status Scheduler::TakePush(const std::string& name, HostRecord* host,
-                                 const v1alpha1::SyncResponse& push, absl::Time now) {
+                                 const v1beta1::SyncResponse& push, absl::Time now) {
   switch (push.push_case()) {
-    case v1alpha1::SyncResponse::kWaitDecision: {
+    case v1beta1::SyncResponse::kWaitDecision: {
       if (absl::Status bad = framework::CheckDecision(push.wait_decision()); !bad.ok()) return bad;
       HostDecisions decisions = {name, {}};
       *decisions.decisions.Add() = push.wait_decision();
       waits_.ApplyDecisions(decisions, now);
       break;
     }
-    case v1alpha1::SyncResponse::kGateChanged:
+    case v1beta1::SyncResponse::kGateChanged:
       OnGateChanged(push.gate_changed(), now);
       break;
-    case v1alpha1::SyncResponse::kSortKeysChanged:
+    case v1beta1::SyncResponse::kSortKeysChanged:
       OnSortKeysChanged(push.sort_keys_changed(), now);
       break;
-    case v1alpha1::SyncResponse::kAck:
+    case v1beta1::SyncResponse::kAck:
       // The client passes on only invalid acknowledgements.
       return absl::InternalError(absl::StrCat("The host acknowledges version ",
                                               push.ack().version(), ", which it was not sent"));
-    case v1alpha1::SyncResponse::kWakes:
-      return hints_.TakeWakes(push.wakes(), now);
-    case v1alpha1::SyncResponse::kActivate:
+    case v1beta1::SyncResponse::kQueueHints:
+      return hints_.TakeWakes(push.queue_hints(), now);
+    case v1beta1::SyncResponse::kActivate:
       OnActivate(push.activate(), now);
       break;
-    case v1alpha1::SyncResponse::kEffect:
+    case v1beta1::SyncResponse::kEffect:
       return object_writes_.HandleBackgroundWrite(host, push.effect(), now);
-    case v1alpha1::SyncResponse::kResync:
+    case v1beta1::SyncResponse::kResync:
       LOG(WARNING) << "Host \"" << name
                    << "\" asks for a new snapshot: " << framework::CutText(push.resync().reason());
       host->wants_new_session = true;
@@ -283,26 +282,26 @@ absl::Status Scheduler::TakePush(const std::string& name, HostRecord* host,
   return absl::OkStatus();
 }
 
-void Scheduler::OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now) {
+void Scheduler::OnGateChanged(const v1beta1::GateChanged& change, absl::Time now) {
   const auto& uids = change.pod_uids();
-  if (uids.empty()) {
+  if (change.all_pods()) {
     state_.queue.RecheckGates([](const QueuedPod&) { return true; }, now);
   } else {
     state_.queue.RecheckGates(std::vector<std::string>(uids.begin(), uids.end()), now);
   }
 }
 
-void Scheduler::OnSortKeysChanged(const v1alpha1::SortKeysChanged& change, absl::Time now) {
+void Scheduler::OnSortKeysChanged(const v1beta1::SortKeysChanged& change, absl::Time now) {
   std::vector<kube::PodPtr> pods;
   for (const std::string& uid : change.pod_uids()) {
     if (const QueuedPod* info = state_.queue.Find(uid)) pods.push_back(info->pod);
   }
-  if (change.pod_uids().empty())
+  if (change.all_pods())
     state_.queue.ForEach([&](const QueuedPod& info) { pods.push_back(info.pod); });
   queue_calls_.UpdateSortKeys(pods, now);
 }
 
-void Scheduler::OnActivate(const v1alpha1::Activate& activate, absl::Time now) {
+void Scheduler::OnActivate(const v1beta1::Activate& activate, absl::Time now) {
   if (activate.plugin().empty()) return;
   std::vector<std::string> uids;
   for (const std::string& uid : activate.pod_uids()) {

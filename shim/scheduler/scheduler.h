@@ -129,10 +129,10 @@ class Scheduler final {
   void TakePushes(const std::string& name, HostRecord* host, absl::Time now);
   // Errors: the message is invalid.
   absl::Status TakePush(const std::string& name, HostRecord* host,
-                        const v1alpha1::SyncResponse& push, absl::Time now);
-  void OnGateChanged(const v1alpha1::GateChanged& change, absl::Time now);
-  void OnSortKeysChanged(const v1alpha1::SortKeysChanged& change, absl::Time now);
-  void OnActivate(const v1alpha1::Activate& activate, absl::Time now);
+                        const v1beta1::SyncResponse& push, absl::Time now);
+  void OnGateChanged(const v1beta1::GateChanged& change, absl::Time now);
+  void OnSortKeysChanged(const v1beta1::SortKeysChanged& change, absl::Time now);
+  void OnActivate(const v1beta1::Activate& activate, absl::Time now);
   // Whether a profile has its hosts, or no host has been unavailable for longer than the grace.
   bool MayTakePods(absl::Time now) const;
   bool IsInAPlan(const std::string& host) const;

@@ -131,7 +131,7 @@ TEST(Breaker, StaysOpenForLongerEachTime) {
 // other calls of the same attempts do not hide it.
 TEST_F(BreakerTest, FailuresAtReserveOpenTheBreaker) {
   AddNode("n1");
-  host_.reserve = [](const v1alpha1::ReserveRequest&) -> absl::StatusOr<v1alpha1::ReserveResponse> {
+  host_.reserve = [](const v1beta1::ReserveRequest&) -> absl::StatusOr<v1beta1::ReserveResponse> {
     return absl::DeadlineExceededError("too slow");
   };
   ExpectHeldBackAfterThreePods();
@@ -176,8 +176,8 @@ TEST_F(BreakerTest, IgnoredFailuresAtReserveAndPermitOpenTheBreaker) {
 
 TEST_F(BreakerTest, FailuresAtPermitOpenTheBreaker) {
   AddNode("n1");
-  host_.permit = [](const v1alpha1::PermitRequest&) -> absl::StatusOr<v1alpha1::PermitResponse> {
-    v1alpha1::PermitResponse wrong;
+  host_.permit = [](const v1beta1::PermitRequest&) -> absl::StatusOr<v1beta1::PermitResponse> {
+    v1beta1::PermitResponse wrong;
     wrong.add_waits()->set_plugin("Stranger");
     return wrong;
   };
@@ -186,25 +186,25 @@ TEST_F(BreakerTest, FailuresAtPermitOpenTheBreaker) {
 
 TEST_F(BreakerTest, FailuresAtUnreserveOpenTheBreaker) {
   AddNode("n1");
-  host_.permit = [](const v1alpha1::PermitRequest&) {
-    v1alpha1::PermitResponse rejects;
+  host_.permit = [](const v1beta1::PermitRequest&) {
+    v1beta1::PermitResponse rejects;
     rejects.mutable_rejection()->set_plugin("Gang");
-    rejects.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+    rejects.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
     rejects.mutable_rejection()->add_reasons("no");
     return rejects;
   };
   host_.unreserve =
-      [](const v1alpha1::UnreserveRequest&) -> absl::StatusOr<v1alpha1::UnreserveResponse> {
+      [](const v1beta1::UnreserveRequest&) -> absl::StatusOr<v1beta1::UnreserveResponse> {
     return absl::DeadlineExceededError("too slow");
   };
   ExpectHeldBackAfterThreePods();
 }
 
 TEST_F(BreakerTest, InvalidPushesOpenTheBreaker) {
-  v1alpha1::SyncResponse bad;
+  v1beta1::SyncResponse bad;
   bad.mutable_wait_decision()->set_attempt_id(1);
-  v1alpha1::SyncResponse good;
-  good.mutable_gate_changed();
+  v1beta1::SyncResponse good;
+  good.mutable_gate_changed()->set_all_pods(true);
   for (const auto& push : {bad, bad, good, bad, bad}) host_.pushes.push_back(push);
   scheduler_.Tick(now_);
   EXPECT_FALSE(scheduler_.IsHeldBack(kHost));

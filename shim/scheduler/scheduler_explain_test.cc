@@ -25,7 +25,7 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
   void Start(bool explain) {
     SchedulerOptions options;
     options.explain = explain;
-    host_.CanAlso(v1alpha1::GROUP_PLAN);
+    host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
     scheduler_ =
         std::make_unique<Scheduler>(options, queue::QueueOptions(), &actions_, this, nullptr, now_);
     scheduler_->SetProfileNames({"p"});
@@ -55,7 +55,7 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
       pod->resource_version = absl::StrCat(++resource_version_);
       scheduler_->events()->OnPodUpsert(pod, now_);
     }
-    host_.cycle = [this](const auto&, v1alpha1::CycleResponse* response) {
+    host_.cycle = [this](const auto&, v1beta1::CycleResponse* response) {
       *response = answer_;
       return absl::OkStatus();
     };
@@ -66,21 +66,21 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
     answer_.mutable_pre_filter();
     answer_.mutable_group()->set_name("g");
     answer_.mutable_group()->set_needed(2);
-    answer_.mutable_group()->set_fitting(2);
+    answer_.mutable_group()->set_max_schedulable(2);
     uint32_t slot = 1;
     for (const char* uid : {"uid-a", "uid-b"}) {
-      v1alpha1::PlannedPlacement* placement = answer_.add_placements();
+      v1beta1::PlannedPlacement* placement = answer_.add_placements();
       placement->set_pod_uid(uid);
       placement->set_slot(slot++);
       placement->set_processed(3);
       placement->set_feasible(2);
       placement->mutable_scored()->add_slots(1);
       placement->mutable_scored()->add_slots(2);
-      v1alpha1::PluginScores* scores = placement->mutable_score()->add_plugins();
+      v1beta1::PluginScores* scores = placement->mutable_score()->add_plugins();
       scores->set_plugin("First");
       scores->set_scores(std::string("\x0a\x05", 2));
     }
-    v1alpha1::PluginScores* second = answer_.mutable_placements(1)->mutable_score()->add_plugins();
+    v1beta1::PluginScores* second = answer_.mutable_placements(1)->mutable_score()->add_plugins();
     second->set_plugin("Second");
     second->set_scores(std::string("\x00\x64", 2));
   }
@@ -93,13 +93,13 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
   };
   std::vector<Seen> seen_;
   std::vector<std::string> messages_;
-  v1alpha1::CycleResponse answer_;
+  v1beta1::CycleResponse answer_;
   absl::Time now_ = absl::FromUnixSeconds(1000);
   std::unique_ptr<Scheduler> scheduler_;
 
  private:
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile&,
-                   const framework::AlgorithmResult& result, const v1alpha1::CycleResponse&,
+                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse&,
                    absl::Duration) override {
     Seen& seen = seen_.emplace_back();
     seen.pod = pod.pod.name();

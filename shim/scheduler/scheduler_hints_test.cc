@@ -117,21 +117,22 @@ class SchedulerHintsTest : public ::testing::Test {
     std::vector<std::string> waiting;  // "uid by plugins"
     std::vector<std::string> not_waiting;
     std::vector<std::string> events;  // "label object"
-    std::vector<v1alpha1::QueueEvent> raw;
+    std::vector<v1beta1::QueueEvent> raw;
     uint64_t since = 0;  // of the last waiting pod
   };
   Received TakeReceived() {
     scheduler_.Tick(now_);
     Received received;
-    for (const v1alpha1::SyncRequest& request : host_.changes) {
-      for (const auto& pod : request.waiting_pods()) {
+    for (const v1beta1::SyncRequest& request : host_.changes) {
+      for (const auto& pod : request.unschedulable_pods()) {
         std::string text = absl::StrCat(pod.uid(), " by");
         for (const std::string& plugin : pod.rejected_by()) absl::StrAppend(&text, " ", plugin);
         received.waiting.push_back(text);
         received.since = pod.since();
       }
-      received.not_waiting.insert(received.not_waiting.end(), request.no_longer_waiting().begin(),
-                                  request.no_longer_waiting().end());
+      received.not_waiting.insert(received.not_waiting.end(),
+                                  request.removed_unschedulable_pod_uids().begin(),
+                                  request.removed_unschedulable_pod_uids().end());
       for (const auto& event : request.events()) {
         received.events.push_back(absl::StrCat(queue::FromContract(event.event()).Label(), " ",
                                                event.node_name(), event.pod_uid()));
@@ -141,8 +142,8 @@ class SchedulerHintsTest : public ::testing::Test {
     host_.changes.clear();
     return received;
   }
-  void Wake(const std::string& uid, const std::string& plugin, const v1alpha1::QueueEvent& event) {
-    v1alpha1::Wake* wake = host_.pushes.emplace_back().mutable_wakes()->add_wakes();
+  void Wake(const std::string& uid, const std::string& plugin, const v1beta1::QueueEvent& event) {
+    v1beta1::QueueHint* wake = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
     wake->set_uid(uid);
     wake->set_plugin(plugin);
     *wake->mutable_event() = event.event();
@@ -278,9 +279,9 @@ TEST_F(SchedulerHintsTest, AWaitingPodsOwnUpdateIsAnEvent) {
 TEST_F(SchedulerHintsTest, APlaceGivenBackAfterPermitIsAnEventForOthers) {
   WithAWaitingPod();
   host_.cycle = nullptr;
-  host_.permit = [](const v1alpha1::PermitRequest&) {
-    v1alpha1::PermitResponse response;
-    v1alpha1::PermitWait* wait = response.add_waits();
+  host_.permit = [](const v1beta1::PermitRequest&) {
+    v1beta1::PermitResponse response;
+    v1beta1::PermitWait* wait = response.add_waits();
     wait->set_plugin("Gang");
     wait->set_timeout_millis(1000);
     return response;
@@ -300,9 +301,9 @@ TEST_F(SchedulerHintsTest, APlaceGivenBackAfterPermitIsAnEventForOthers) {
 TEST_F(SchedulerHintsTest, EventsOfAWaitAtPermitAreKept) {
   PutNode("n1");
   host_.cycle = nullptr;
-  host_.permit = [](const v1alpha1::PermitRequest&) {
-    v1alpha1::PermitResponse response;
-    v1alpha1::PermitWait* wait = response.add_waits();
+  host_.permit = [](const v1beta1::PermitRequest&) {
+    v1beta1::PermitResponse response;
+    v1beta1::PermitWait* wait = response.add_waits();
     wait->set_plugin("Gang");
     wait->set_timeout_millis(100000);
     return response;
@@ -319,10 +320,10 @@ TEST_F(SchedulerHintsTest, EventsOfAWaitAtPermitAreKept) {
 
 TEST_F(SchedulerHintsTest, AnEventThatWasNotSentIsNotALabel) {
   WithAWaitingPod();
-  v1alpha1::QueueEvent invented;
+  v1beta1::QueueEvent invented;
   invented.set_number(1000);
   invented.mutable_event()->set_resource("Invented");
-  invented.mutable_event()->add_actions(v1alpha1::ClusterEvent::ADD);
+  invented.mutable_event()->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
   Wake("uid-p", "Fit", invented);
   EXPECT_EQ(observer_.errors, 1);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff) << "one attempt too many does no harm";
@@ -350,7 +351,7 @@ TEST_F(SchedulerHintsTest, AWakeIsCountedUnderKubeSchedulersLabelOfItsEvent) {
 
 TEST_F(SchedulerHintsTest, ActivateTriesWhomThePluginRejectedAtOnce) {
   WithAWaitingPod();
-  v1alpha1::Activate* activate = host_.pushes.emplace_back().mutable_activate();
+  v1beta1::Activate* activate = host_.pushes.emplace_back().mutable_activate();
   activate->set_plugin("Gang");
   activate->add_pod_uids("uid-p");
   scheduler_.Tick(now_);
@@ -396,8 +397,8 @@ TEST_F(SchedulerHintsTest, AHostWithoutTheCapabilityReceivesNoEvents) {
   PutNode("n2");
   scheduler_.Tick(now_);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff) << "moved by the kind of the event";
-  for (const v1alpha1::SyncRequest& request : plain.changes) {
-    EXPECT_THAT(request.waiting_pods(), IsEmpty());
+  for (const v1beta1::SyncRequest& request : plain.changes) {
+    EXPECT_THAT(request.unschedulable_pods(), IsEmpty());
     EXPECT_THAT(request.events(), IsEmpty());
   }
   scheduler_.SetHost(kHost, nullptr, 0, now_);
@@ -409,12 +410,12 @@ TEST_F(SchedulerHintsTest, ImpossibleHintsOpenTheBreaker) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << i;
-    v1alpha1::Wake* const wake = host_.pushes.emplace_back().mutable_wakes()->add_wakes();
+    v1beta1::QueueHint* const wake = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
     wake->set_uid("uid-p");
     wake->set_plugin("Fit");
     wake->set_number(1);
     wake->mutable_event()->set_resource("made-up");
-    wake->mutable_event()->add_actions(v1alpha1::ClusterEvent::ADD);
+    wake->mutable_event()->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
     scheduler_.Tick(now_);
   }
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));

@@ -52,19 +52,19 @@ class LostNodeTest : public ::testing::Test {
     plan.guard.resources = false;
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['gang']"}}}}};
     scheduler_.SetPlan(plan);
-    host_.permit = [](const v1alpha1::PermitRequest&) {
-      v1alpha1::PermitResponse response;
-      v1alpha1::PermitWait* wait = response.add_waits();
+    host_.permit = [](const v1beta1::PermitRequest&) {
+      v1beta1::PermitResponse response;
+      v1beta1::PermitWait* wait = response.add_waits();
       wait->set_plugin("Gang");
       wait->set_timeout_millis(60000);
       return response;
     };
-    host_.unreserve = [this](const v1alpha1::UnreserveRequest& request) {
-      v1alpha1::UnreserveResponse response;
+    host_.unreserve = [this](const v1beta1::UnreserveRequest& request) {
+      v1beta1::UnreserveResponse response;
       if (std::exchange(answered_, true)) return response;
       for (const auto& [uid, attempt] : waiting_) {
         if (uid == request.pod_uid()) continue;
-        v1alpha1::WaitDecision* decision = response.add_decisions();
+        v1beta1::WaitDecision* decision = response.add_decisions();
         decision->set_attempt_id(attempt);
         decision->set_pod_uid(uid);
         decision->set_plugin("Gang");

@@ -83,8 +83,8 @@ class PreBindTest : public ::testing::Test {
       scheduler_.events()->OnObjectUpsert(framework::testing::WaitingClaim("ns", claim, "u", "5"),
                                           now_);
     }
-    host_.reserve = [this](const v1alpha1::ReserveRequest&) { return reserved_; };
-    host_.pre_bind = [this](const v1alpha1::PreBindRequest& request) {
+    host_.reserve = [this](const v1beta1::ReserveRequest&) { return reserved_; };
+    host_.pre_bind = [this](const v1beta1::PreBindRequest& request) {
       questions_.push_back(request);
       return answer_;
     };
@@ -93,13 +93,15 @@ class PreBindTest : public ::testing::Test {
   static SchedulerOptions Options() {
     SchedulerOptions options;
     options.custom_resources = {
-        {kWidgets, {v1alpha1::CustomResource::CREATE, v1alpha1::CustomResource::PATCH}, {}}};
+        {kWidgets,
+         {v1beta1::DeclaredResource::VERB_CREATE, v1beta1::DeclaredResource::VERB_PATCH},
+         {}}};
     return options;
   }
-  v1alpha1::CustomResource* UseKeeper(bool at_pre_bind = false) {
-    v1alpha1::CustomResource* resource = host_.AddPlugin("Keeper")->add_custom_resources();
+  v1beta1::DeclaredResource* UseKeeper(bool at_pre_bind = false) {
+    v1beta1::DeclaredResource* resource = host_.AddPlugin("Keeper")->add_declared_resources();
     resource->set_resource(kWidgets);
-    resource->add_verbs(v1alpha1::CustomResource::CREATE);
+    resource->add_verbs(v1beta1::DeclaredResource::VERB_CREATE);
     framework::ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
@@ -111,17 +113,17 @@ class PreBindTest : public ::testing::Test {
     scheduler_.SetHost(kHost, &host_, scheduler_.cluster()->AddHost({}), now_);
     return resource;
   }
-  static v1alpha1::Effect Widget(const std::string& name) {
-    v1alpha1::Effect effect;
+  static v1beta1::Effect Widget(const std::string& name) {
+    v1beta1::Effect effect;
     effect.set_key(name);
     effect.set_plugin("Keeper");
-    v1alpha1::PutObject* put = effect.mutable_put_object();
+    v1beta1::PutObject* put = effect.mutable_put_object();
     put->set_resource(kWidgets);
     put->set_name(name);
     put->set_json("{}");
     return effect;
   }
-  void Push(const v1alpha1::Effect& effect) {
+  void Push(const v1beta1::Effect& effect) {
     *host_.pushes.emplace_back().mutable_effect() = effect;
     scheduler_.Tick(now_);
   }
@@ -133,7 +135,7 @@ class PreBindTest : public ::testing::Test {
     pod->pod.set_name("p");
     pod->pod.set_scheduler_name(kProfile);
     pod->pod.add_containers();
-    v1alpha1::Volume* volume = pod->pod.add_volumes();
+    v1beta1::Volume* volume = pod->pod.add_volumes();
     volume->set_name("v");
     volume->set_source(source);
     volume->set_claim_name("data");
@@ -144,11 +146,11 @@ class PreBindTest : public ::testing::Test {
     pod->resource_version = "2";
     scheduler_.events()->OnPodUpsert(pod, now_);
   }
-  v1alpha1::Effect* AddEffect(const std::string& claim) {
-    v1alpha1::Effect* effect = reserved_.add_effects();
+  v1beta1::Effect* AddEffect(const std::string& claim) {
+    v1beta1::Effect* effect = reserved_.add_effects();
     effect->set_key(absl::StrCat("e", reserved_.effects_size()));
     effect->set_plugin("VolumeBinding");
-    v1alpha1::SelectNode* select = effect->mutable_select_node();
+    v1beta1::SelectNode* select = effect->mutable_select_node();
     select->set_namespace_("ns");
     select->set_name(claim);
     select->set_uid("u");
@@ -170,9 +172,9 @@ class PreBindTest : public ::testing::Test {
   ErrorCounter observer_;
   framework::ScriptedHost host_;
   Scheduler scheduler_;
-  v1alpha1::ReserveResponse reserved_;
-  absl::StatusOr<v1alpha1::PreBindResponse> answer_ = v1alpha1::PreBindResponse();
-  std::vector<v1alpha1::PreBindRequest> questions_;
+  v1beta1::ReserveResponse reserved_;
+  absl::StatusOr<v1beta1::PreBindResponse> answer_ = v1beta1::PreBindResponse();
+  std::vector<v1beta1::PreBindRequest> questions_;
 };
 
 TEST_F(PreBindTest, BindsAtOnceWithoutEffects) {
@@ -186,9 +188,9 @@ TEST_F(PreBindTest, BindsAtOnceWithoutEffects) {
 
 TEST_F(PreBindTest, APodWithoutClaimsIsNotReserved) {
   bool reserved = false;
-  host_.reserve = [&](const v1alpha1::ReserveRequest&) {
+  host_.reserve = [&](const v1beta1::ReserveRequest&) {
     reserved = true;
-    return v1alpha1::ReserveResponse();
+    return v1beta1::ReserveResponse();
   };
   AddPod("emptyDir");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -228,9 +230,9 @@ TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
 }
 
 TEST_F(PreBindTest, APatchOfWhatAnEffectMadeNamesItsUid) {
-  UseKeeper(/*at_pre_bind=*/true)->add_verbs(v1alpha1::CustomResource::PATCH);
+  UseKeeper(/*at_pre_bind=*/true)->add_verbs(v1beta1::DeclaredResource::VERB_PATCH);
   *reserved_.add_effects() = Widget("w");
-  v1alpha1::Effect* patch = reserved_.add_effects();
+  v1beta1::Effect* patch = reserved_.add_effects();
   patch->set_key("patch");
   patch->set_plugin("Keeper");
   patch->mutable_patch_object()->set_resource(kWidgets);
@@ -298,7 +300,7 @@ TEST_F(PreBindTest, ARejectionEndsTheAttempt) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EndWrite(0);
   answer_->mutable_rejection()->set_plugin("VolumeBinding");
-  answer_->mutable_rejection()->set_code(v1alpha1::ERROR);
+  answer_->mutable_rejection()->set_code(v1beta1::CODE_ERROR);
   answer_->mutable_rejection()->add_reasons("binding volumes: context deadline exceeded");
   Pass(absl::Seconds(1));
   EXPECT_THAT(effects_.failures, ElementsAre("binding volumes: context deadline exceeded"));
@@ -318,7 +320,7 @@ TEST_F(PreBindTest, AnUnavailableHostIsCalledLater) {
   answer_ = absl::DeadlineExceededError("slow");
   Pass(absl::Seconds(1));
   EXPECT_THAT(effects_.failures, IsEmpty());
-  answer_ = v1alpha1::PreBindResponse();
+  answer_ = v1beta1::PreBindResponse();
   Pass(absl::Seconds(1));
   EXPECT_THAT(effects_.binds, SizeIs(1));
 }
@@ -338,7 +340,7 @@ TEST_F(PreBindTest, FailuresOpenTheBreaker) {
   Pass(absl::Seconds(1));
   EXPECT_THAT(questions_, SizeIs(3)) << "it is not called";
   EXPECT_THAT(effects_.failures, IsEmpty());
-  answer_ = v1alpha1::PreBindResponse();
+  answer_ = v1beta1::PreBindResponse();
   scheduler_.OnProbeAnswered(kHost, now_);
   Pass(absl::Seconds(1));
   EXPECT_FALSE(scheduler_.IsHeldBack(kHost));
@@ -399,8 +401,8 @@ TEST_F(PreBindTest, AWrittenObjectIsSentBeforeThePlaceIsReleased) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EffectEnd end = {absl::OkStatus(), "7", "u"};
   auto written = std::make_shared<kube::ClusterObject>();
-  written->object.mutable_custom_object()->set_resource(kWidgets);
-  written->object.mutable_custom_object()->set_name("w");
+  written->object.mutable_generic_object()->set_resource(kWidgets);
+  written->object.mutable_generic_object()->set_name("w");
   written->object_uid = "u";
   written->resource_version = "7";
   end.object = written;
@@ -408,12 +410,12 @@ TEST_F(PreBindTest, AWrittenObjectIsSentBeforeThePlaceIsReleased) {
   EXPECT_NE(scheduler_.cluster()->FindObject(written->object), nullptr);
   host_.changes.clear();
   bool told = false;
-  host_.unreserve = [&](const v1alpha1::UnreserveRequest& request) {
-    for (const v1alpha1::SyncRequest& sent : host_.changes) {
-      told = told || (sent.version() <= request.header().snapshot_version() &&
-                      absl::StrContains(sent.ShortDebugString(), "custom_object"));
+  host_.unreserve = [&](const v1beta1::UnreserveRequest& request) {
+    for (const v1beta1::SyncRequest& sent : host_.changes) {
+      told = told || (sent.version() <= request.header().min_version() &&
+                      absl::StrContains(sent.ShortDebugString(), "generic_object"));
     }
-    return v1alpha1::UnreserveResponse();
+    return v1beta1::UnreserveResponse();
   };
   EndWrite(1, absl::AbortedError("exists"));
   EXPECT_TRUE(told);
@@ -432,16 +434,16 @@ TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
 // The volume of another namespace's claim, which is Released, with its data.
 TEST_F(PreBindTest, AnotherTenantsVolumeIsNotClaimed) {
   auto volume = framework::testing::FreeVolume("pv", "uid-pv", "7");
-  v1alpha1::PersistentVolume* const released = volume->object.mutable_persistent_volume();
+  v1beta1::PersistentVolume* const released = volume->object.mutable_persistent_volume();
   released->set_phase("Released");
   released->mutable_claim_ref()->set_namespace_("tenant");
   released->mutable_claim_ref()->set_name("secrets");
   released->mutable_claim_ref()->set_uid("uid-secrets");
   scheduler_.events()->OnObjectUpsert(volume, now_);
-  v1alpha1::Effect* const effect = reserved_.add_effects();
+  v1beta1::Effect* const effect = reserved_.add_effects();
   effect->set_key("theft");
   effect->set_plugin("VolumeBinding");
-  v1alpha1::BindVolume* const bind = effect->mutable_bind_volume();
+  v1beta1::BindVolume* const bind = effect->mutable_bind_volume();
   bind->set_name("pv");
   bind->set_uid("uid-pv");
   bind->set_resource_version("7");
@@ -510,7 +512,7 @@ TEST_F(PreBindTest, CarriesOutWhatAPluginWantsOfItsOwnAccordOnceAtATime) {
 
 TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
   UseKeeper();
-  v1alpha1::Effect effect = Widget("w1");
+  v1beta1::Effect effect = Widget("w1");
   effect.mutable_put_object()->set_resource("secrets.v1.example.com");
   Push(effect);
   effect = Widget("w1");
@@ -523,9 +525,9 @@ TEST_F(PreBindTest, OfItsOwnAccordAPluginMayOnlyWriteItsObjects) {
 }
 
 TEST_F(PreBindTest, WhatAPluginCanDoWithoutIsRefusedWithoutHarmToItsHost) {
-  v1alpha1::CustomResource* resource = UseKeeper();
-  resource->add_verbs(v1alpha1::CustomResource::UPDATE_STATUS);
-  v1alpha1::Effect effect = Widget("w1");
+  v1beta1::DeclaredResource* resource = UseKeeper();
+  resource->add_verbs(v1beta1::DeclaredResource::VERB_UPDATE_STATUS);
+  v1beta1::Effect effect = Widget("w1");
   effect.mutable_put_object()->set_uid("u");
   effect.mutable_put_object()->set_resource_version("1");
   effect.mutable_put_object()->set_status(true);
@@ -596,8 +598,8 @@ TEST_F(PreBindTest, AnObjectWriterReceivesBinds) {
   scheduler_.events()->OnPodUpsert(bound, now_);
   Pass(absl::Seconds(1));
   bool told = false;
-  for (const v1alpha1::Change& change : host_.changes.back().changes())
-    told |= change.pod_placement().state() == v1alpha1::BOUND;
+  for (const v1beta1::Change& change : host_.changes.back().changes())
+    told |= change.pod_placement().state() == v1beta1::PLACEMENT_STATE_BOUND;
   EXPECT_TRUE(told);
 }
 

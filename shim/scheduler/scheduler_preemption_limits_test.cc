@@ -87,8 +87,8 @@ class PreemptionLimitsTest : public ::testing::Test {
     };
     candidate_.set_slot(scheduler_.cluster()->SlotOf("n1"));
     candidate_.set_plugin(kPlugin);
-    host_.post_filter = [this](const v1alpha1::PostFilterRequest&) {
-      v1alpha1::PostFilterResponse answer;
+    host_.post_filter = [this](const v1beta1::PostFilterRequest&) {
+      v1beta1::PostFilterResponse answer;
       *answer.add_candidates() = candidate_;
       return answer;
     };
@@ -138,13 +138,13 @@ class PreemptionLimitsTest : public ::testing::Test {
   CountingObserver observer_;
   framework::ScriptedHost host_;
   Scheduler scheduler_;
-  v1alpha1::PreemptionCandidate candidate_;
+  v1beta1::PreemptionCandidate candidate_;
 };
 
 TEST_F(PreemptionLimitsTest, NoPodIsEvictedForOneThatMayNotPreempt) {
   Upsert(MakePod("a", 1, "n1"));
   auto pod = MakePod("p", 10);
-  pod->pod.set_preemption_policy(v1alpha1::NEVER);
+  pod->pod.set_preemption_policy(v1beta1::PREEMPTION_POLICY_NEVER);
   Upsert(pod);
   Victims({"a"});
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -261,10 +261,10 @@ TEST_F(PreemptionLimitsTest, PodsThatLeaveAnywayAreNotCounted) {
 // The condition goes to the API server, which has limits of its own.
 TEST_F(PreemptionLimitsTest, AHostsTextsAreBounded) {
   Upsert(MakePod("p", 10));
-  host_.post_filter = [](const v1alpha1::PostFilterRequest&) {
-    v1alpha1::PostFilterResponse answer;
+  host_.post_filter = [](const v1beta1::PostFilterRequest&) {
+    v1beta1::PostFilterResponse answer;
     answer.mutable_rejection()->set_plugin(kPlugin);
-    answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+    answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
     for (int i = 0; i < 16; ++i)
       answer.mutable_rejection()->add_reasons(std::string(32 << 10, 'x'));
     return answer;
@@ -281,7 +281,7 @@ TEST_F(PreemptionLimitsTest, BrokenBudgetsAreCounted) {
   auto budget = std::make_shared<kube::ClusterObject>();
   budget->object_uid = "u";
   budget->resource_version = "1";
-  v1alpha1::PodDisruptionBudget* const web = budget->object.mutable_pod_disruption_budget();
+  v1beta1::PodDisruptionBudget* const web = budget->object.mutable_pod_disruption_budget();
   web->set_namespace_("ns");
   web->set_name("web");
   web->set_disruptions_allowed(1);

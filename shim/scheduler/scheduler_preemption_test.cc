@@ -77,13 +77,13 @@ class CountingObserver final : public Observer {
                        const absl::Status& status) override {
     protocol_errors.push_back(std::string(status.message()));
   }
-  void OnCall(v1alpha1::ExtensionPoint point, const std::string&, v1alpha1::Code code,
+  void OnCall(v1beta1::ExtensionPoint point, const std::string&, v1beta1::Code code,
               absl::Duration) override {
-    if (point == v1alpha1::POST_FILTER) calls.push_back(code);
+    if (point == v1beta1::EXTENSION_POINT_POST_FILTER) calls.push_back(code);
   }
   std::vector<std::string> preemptions;
   std::vector<std::string> protocol_errors;
-  std::vector<v1alpha1::Code> calls;
+  std::vector<v1beta1::Code> calls;
 };
 
 // Nodes n1 and n2; nothing fits, unless the test changes it.
@@ -158,7 +158,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
   // The host proposes a node and victims.
   void Propose(const std::string& node, const std::vector<std::string>& victims,
                const std::vector<std::string>& companions = {}) {
-    v1alpha1::PostFilterResponse answer;
+    v1beta1::PostFilterResponse answer;
     auto* candidate = answer.add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf(node));
     candidate->set_plugin(kPlugin);
@@ -166,8 +166,8 @@ class SchedulerPreemptionTest : public ::testing::Test {
     for (const std::string& pod : companions) candidate->add_companion_uids("uid-" + pod);
     Answer(answer);
   }
-  void Answer(const v1alpha1::PostFilterResponse& answer) {
-    host_.post_filter = [this, answer](const v1alpha1::PostFilterRequest& request) {
+  void Answer(const v1beta1::PostFilterResponse& answer) {
+    host_.post_filter = [this, answer](const v1beta1::PostFilterRequest& request) {
       asked_.push_back(request);
       return answer;
     };
@@ -179,13 +179,13 @@ class SchedulerPreemptionTest : public ::testing::Test {
   // A pod with a node and two effects to execute before the bind.
   std::string PlaceWithEffects(const std::string& name) {
     host_.cycle = nullptr;
-    host_.reserve = [](const v1alpha1::ReserveRequest& request) {
-      v1alpha1::ReserveResponse response;
+    host_.reserve = [](const v1beta1::ReserveRequest& request) {
+      v1beta1::ReserveResponse response;
       for (const char* claim : {"data", "more"}) {
-        v1alpha1::Effect* effect = response.add_effects();
+        v1beta1::Effect* effect = response.add_effects();
         effect->set_key(absl::StrCat("effect-", claim));
         effect->set_plugin("VolumeBinding");
-        v1alpha1::SelectNode* select = effect->mutable_select_node();
+        v1beta1::SelectNode* select = effect->mutable_select_node();
         select->set_namespace_("ns");
         select->set_name(claim);
         select->set_uid("u");
@@ -195,7 +195,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
       return response;
     };
     auto pod = Grouped(MakePod(name, 1));
-    v1alpha1::Volume* volume = pod->pod.add_volumes();
+    v1beta1::Volume* volume = pod->pod.add_volumes();
     volume->set_name("v");
     volume->set_source("persistentVolumeClaim");
     volume->set_claim_name("data");
@@ -229,16 +229,16 @@ class SchedulerPreemptionTest : public ::testing::Test {
   CountingObserver observer_;
   framework::ScriptedHost host_;
   Scheduler scheduler_;
-  std::vector<v1alpha1::PostFilterRequest> asked_;
+  std::vector<v1beta1::PostFilterRequest> asked_;
 };
 
 constexpr char kNoFit[] = "0/2 nodes are available: 2 Insufficient cpu.";
 
 TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
   AddPod("p", 10);
-  v1alpha1::PostFilterResponse answer;
+  v1beta1::PostFilterResponse answer;
   answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   answer.mutable_rejection()->add_reasons("preemption: not helpful.");
   Answer(answer);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -247,25 +247,25 @@ TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
                           "patch p Unschedulable -"));
   ASSERT_THAT(asked_, SizeIs(1));
   EXPECT_EQ(asked_[0].header().attempt_id(), host_.cycles[0].header().attempt_id());
-  EXPECT_EQ(asked_[0].header().snapshot_version(), host_.cycles[0].header().snapshot_version());
-  EXPECT_THAT(observer_.calls, ElementsAre(v1alpha1::UNSCHEDULABLE));
+  EXPECT_EQ(asked_[0].header().exact_version(), host_.cycles[0].header().exact_version());
+  EXPECT_THAT(observer_.calls, ElementsAre(v1beta1::CODE_UNSCHEDULABLE));
   EXPECT_THAT(observer_.preemptions, IsEmpty());
 }
 
 TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
   auto pod = MakePod("p", 10);
   pod->pod.set_nominated_node_name("n2");
-  v1alpha1::PostFilterResponse answer;
+  v1beta1::PostFilterResponse answer;
   answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   answer.mutable_rejection()->add_reasons("no");
   for (const bool clear : {false, true}) {
     answer.set_clear_nomination(clear);
     Answer(answer);
-    host_.cycle = [](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
-      v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+      v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
       rejection->set_plugin("Fit");
-      rejection->set_code(v1alpha1::UNSCHEDULABLE);
+      rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
       rejection->add_reasons("not at all");
       return absl::OkStatus();
     };
@@ -285,7 +285,7 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
   pod->pod.set_nominated_node_name("n2");
   const uint32_t nominated = scheduler_.cluster()->SlotOf("n2");
   bool fits = false;
-  host_.cycle = [&](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [&](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     host_.num_nodes = 1;
     if (fits) {
       host_.Feasible(response);
@@ -295,9 +295,9 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
     host_.num_nodes = 2;
     return absl::OkStatus();
   };
-  host_.filter = [&](const v1alpha1::FilterRequest& request) {
+  host_.filter = [&](const v1beta1::FilterRequest& request) {
     EXPECT_FALSE(request.has_nodes());
-    v1alpha1::CycleResponse all;
+    v1beta1::CycleResponse all;
     host_.Infeasible("Fit", "full", &all);
     return all.filter();
   };
@@ -405,8 +405,8 @@ TEST_F(SchedulerPreemptionTest, AHostEvaluatesEventsForThePreemptorFromTheLastVi
   const auto hears = [&] {
     scheduler_.Tick(now_);
     std::vector<std::string> sent;
-    for (const v1alpha1::SyncRequest& request : std::exchange(host_.changes, {})) {
-      for (const auto& pod : request.waiting_pods()) sent.push_back(pod.uid() + " waits");
+    for (const v1beta1::SyncRequest& request : std::exchange(host_.changes, {})) {
+      for (const auto& pod : request.unschedulable_pods()) sent.push_back(pod.uid() + " waits");
       for (const auto& event : request.events()) sent.push_back(event.pod_uid());
     }
     return sent;
@@ -501,12 +501,12 @@ TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasANominatedNode) {
   AddPod("a", 1, "n1");
   AddPod("b", 1, "n2");
   for (const char* member : {"p", "q"}) Upsert(Grouped(MakePod(member, 10)));
-  v1alpha1::PostFilterResponse answer;
+  v1beta1::PostFilterResponse answer;
   auto* candidate = answer.add_candidates();
   candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
   candidate->set_plugin(kPlugin);
   for (const char* victim : {"uid-b", "uid-a"}) candidate->add_victim_uids(victim);
-  v1alpha1::Nomination* nomination = candidate->add_nominations();
+  v1beta1::Nomination* nomination = candidate->add_nominations();
   nomination->set_pod_uid("uid-q");
   nomination->set_slot(scheduler_.cluster()->SlotOf("n2"));
   Answer(answer);
@@ -519,7 +519,7 @@ TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasANominatedNode) {
 }
 
 TEST_F(SchedulerPreemptionTest, NoMemberOfAGroupIsTriedBeforeAllEvictionsHaveBegun) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   for (const char* victim : {"a", "b"}) AddPod(victim, 1, "n1");
   AddPod("stranger", 1, "n2");
   for (const char* member : {"p", "q"}) {
@@ -528,15 +528,15 @@ TEST_F(SchedulerPreemptionTest, NoMemberOfAGroupIsTriedBeforeAllEvictionsHaveBeg
     Upsert(pod);
   }
   host_.cycle = [](const auto&, auto* response) {
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Fit");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     rejection->add_reasons("0 of 2 members fit");
     response->mutable_pre_filter()->add_rejected_by("Fit");
     response->mutable_group()->add_pod_uids("uid-q");
     return absl::OkStatus();
   };
-  v1alpha1::PostFilterResponse answer;
+  v1beta1::PostFilterResponse answer;
   auto* candidate = answer.add_candidates();
   candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
   candidate->set_plugin(kPlugin);
@@ -571,7 +571,7 @@ TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
   AddPod("a", 1, "n1");
   AddPod("p", 10);
   for (const char* stranger : {"uid-a", "uid-unknown", "uid-p"}) {
-    v1alpha1::PostFilterResponse answer;
+    v1beta1::PostFilterResponse answer;
     auto* candidate = answer.add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
     candidate->set_plugin(kPlugin);
@@ -619,9 +619,9 @@ TEST_F(SchedulerPreemptionTest, ACompanionThatWaitsAtPermitOnlyLosesItsPlace) {
 
 TEST_F(SchedulerPreemptionTest, APluginThatCouldNotHelpMayHaveThePodTriedAgain) {
   AddPod("p", 10);
-  v1alpha1::PostFilterResponse answer;
+  v1beta1::PostFilterResponse answer;
   answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   answer.mutable_rejection()->add_reasons("not now");
   Answer(answer);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -630,7 +630,7 @@ TEST_F(SchedulerPreemptionTest, APluginThatCouldNotHelpMayHaveThePodTriedAgain) 
       << "numbers and hints are of the plugins that rejected it";
   for (const char* plugin : {"Stranger", kPlugin}) {
     EXPECT_EQ(Queued("p").place, queue::Place::kUnschedulable);
-    v1alpha1::SyncResponse push;
+    v1beta1::SyncResponse push;
     push.mutable_activate()->set_plugin(plugin);
     push.mutable_activate()->add_pod_uids("uid-p");
     host_.pushes.push_back(push);
@@ -674,8 +674,8 @@ TEST_F(SchedulerPreemptionTest, LessImportantPodsLoseTheirNominationThere) {
 
 TEST_F(SchedulerPreemptionTest, AVictimThatWaitsAtPermitOnlyLosesItsPlace) {
   host_.cycle = nullptr;
-  host_.permit = [](const v1alpha1::PermitRequest&) {
-    v1alpha1::PermitResponse response;
+  host_.permit = [](const v1beta1::PermitRequest&) {
+    v1beta1::PermitResponse response;
     response.add_waits()->set_plugin("Gang");
     response.mutable_waits(0)->set_timeout_millis(60000);
     return response;
@@ -750,7 +750,7 @@ TEST_F(SchedulerPreemptionTest, AVictimThatIsBeingBoundIsEvicted) {
   const std::string node = PlaceWithEffects("w");
   EndWrite(0);
   EndWrite(1);
-  host_.pre_bind = [](const v1alpha1::PreBindRequest&) { return v1alpha1::PreBindResponse(); };
+  host_.pre_bind = [](const v1beta1::PreBindRequest&) { return v1beta1::PreBindResponse(); };
   now_ += absl::Seconds(1);
   scheduler_.Tick(now_);
   ASSERT_THAT(effects_.binds, SizeIs(1));

@@ -42,16 +42,16 @@ class SortKeysTest : public ::testing::Test {
     plan.sort_host = kHost;
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
-    host_.sort_keys = [this](const v1alpha1::SortKeysRequest& request) { return Answer(request); };
+    host_.sort_keys = [this](const v1beta1::SortKeysRequest& request) { return Answer(request); };
     auto node = std::make_shared<kube::NodeObject>();
     node->node.set_uid("uid-n");
     node->node.set_name("n");
     node->node.mutable_allocatable()->set_pods(100);
     scheduler_.events()->OnNodeUpsert(node, now_);
   }
-  absl::StatusOr<v1alpha1::SortKeysResponse> Answer(const v1alpha1::SortKeysRequest& request) {
+  absl::StatusOr<v1beta1::SortKeysResponse> Answer(const v1beta1::SortKeysRequest& request) {
     std::vector<std::string>& asked = asked_.emplace_back();
-    v1alpha1::SortKeysResponse response;
+    v1beta1::SortKeysResponse response;
     for (const std::string& uid : request.pod_uids()) {
       asked.push_back(uid);
       response.add_keys(keys_[uid]);
@@ -78,6 +78,7 @@ class SortKeysTest : public ::testing::Test {
   void PushChanged(const std::vector<std::string>& uids) {
     auto* changed = host_.pushes.emplace_back().mutable_sort_keys_changed();
     for (const std::string& uid : uids) changed->add_pod_uids(uid);
+    changed->set_all_pods(uids.empty());
   }
   std::vector<std::string> ScheduleAll() {
     while (scheduler_.ScheduleOne(now_)) {

@@ -95,7 +95,7 @@ struct SchedulerState {
   }
   // `points`: plugins, or extension points of hosts.
   template <typename Points>
-  bool IsInterested(const Points& points, const v1alpha1::Pod& pod) const {
+  bool IsInterested(const Points& points, const v1beta1::Pod& pod) const {
     return framework::AnyInterestedIn(points, pod, cluster.device_class_resources());
   }
   uint64_t NewAttemptId() { return ++last_attempt_id; }

@@ -82,12 +82,12 @@ class SchedulerTest : public ::testing::Test {
   }
 
   // Each pod waits for its gate g.
-  static v1alpha1::PreEnqueueResponse GateAll(const v1alpha1::PreEnqueueRequest& request) {
-    v1alpha1::PreEnqueueResponse response;
+  static v1beta1::PreEnqueueResponse GateAll(const v1beta1::PreEnqueueRequest& request) {
+    v1beta1::PreEnqueueResponse response;
     for (int i = 0; i < request.pod_uids_size(); ++i) {
-      v1alpha1::PluginStatus* status = response.add_verdicts();
+      v1beta1::PluginStatus* status = response.add_verdicts();
       status->set_plugin("SchedulingGates");
-      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      status->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       status->add_reasons("waiting for scheduling gates: [g]");
     }
     return response;
@@ -104,10 +104,10 @@ class SchedulerTest : public ::testing::Test {
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
     scheduler_.SetPlan(plan);
   }
-  static void RejectGang(const char* why, v1alpha1::CycleResponse* response) {
-    v1alpha1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+  static void RejectGang(const char* why, v1beta1::CycleResponse* response) {
+    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Gang");
-    rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     rejection->add_reasons(why);
     response->mutable_pre_filter()->add_rejected_by("Fit");
     response->mutable_group()->set_name("gang");
@@ -154,17 +154,17 @@ class SchedulerTest : public ::testing::Test {
   }
   // Holds gang members until `size` of them have asked, then allows all.
   void HoldGangsOf(size_t size) {
-    host_.permit = [this, size](const v1alpha1::PermitRequest& request) {
+    host_.permit = [this, size](const v1beta1::PermitRequest& request) {
       held_.push_back(request);
-      v1alpha1::PermitResponse response;
+      v1beta1::PermitResponse response;
       if (held_.size() < size) {
-        v1alpha1::PermitWait* wait = response.add_waits();
+        v1beta1::PermitWait* wait = response.add_waits();
         wait->set_plugin("Gang");
         wait->set_timeout_millis(30000);
         return response;
       }
       for (size_t i = 0; i + 1 < held_.size(); ++i) {
-        v1alpha1::WaitDecision* decision = response.add_decisions();
+        v1beta1::WaitDecision* decision = response.add_decisions();
         decision->set_attempt_id(held_[i].header().attempt_id());
         decision->set_pod_uid(held_[i].pod_uid());
         decision->set_plugin("Gang");
@@ -181,7 +181,7 @@ class SchedulerTest : public ::testing::Test {
   framework::ScriptedHost host_;
   Scheduler scheduler_;
   cache::ClusterState::Cursor cursor_ = 0;
-  std::vector<v1alpha1::PermitRequest> held_;
+  std::vector<v1beta1::PermitRequest> held_;
 };
 
 TEST_F(SchedulerTest, PlacesAPodAndRecordsTheEventWhenItIsBound) {
@@ -224,7 +224,7 @@ TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
   scheduler_.ScheduleOne(now_);
   ASSERT_THAT(host_.cycles, SizeIs(1));
   ASSERT_FALSE(host_.changes.empty());
-  EXPECT_EQ(host_.cycles[0].header().snapshot_version(), host_.changes.back().version());
+  EXPECT_EQ(host_.cycles[0].header().exact_version(), host_.changes.back().version());
   EXPECT_EQ(host_.cycles[0].pre_filter().pod_uid(), "uid-p");
 }
 
@@ -257,7 +257,7 @@ TEST_F(SchedulerTest, AnUnschedulablePodWaitsForAnEventThatItsRejectorNamed) {
 
 TEST_F(SchedulerTest, ObjectsReachTheHostAndWakeThePodsThatTheyMayHelp) {
   AddNode("n");
-  host_.cycle = [this](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  host_.cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     host_.Infeasible("Volumes", "node(s) had no volume", response);
     return absl::OkStatus();
   };
@@ -286,14 +286,14 @@ TEST_F(SchedulerTest, ObjectsReachTheHostAndWakeThePodsThatTheyMayHelp) {
   Pass(absl::Seconds(2));
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(where(), State::kUnschedulable);
-  const auto sent = [&](v1alpha1::Change::ChangeCase which) {
+  const auto sent = [&](v1beta1::Change::ChangeCase which) {
     int count = 0;
     for (const auto& request : host_.changes) {
       for (const auto& change : request.changes()) count += change.change_case() == which;
     }
     return count;
   };
-  EXPECT_EQ(sent(v1alpha1::Change::kObjectUpsert), 2);
+  EXPECT_EQ(sent(v1beta1::Change::kObjectUpsert), 2);
   scheduler_.events()->OnObjectDelete(claim("", "u"), now_);
   EXPECT_EQ(where(), State::kUnschedulable) << "nor a deletion";
   scheduler_.events()->OnObjectDelete(claim("", "u"), now_);
@@ -392,11 +392,11 @@ TEST_F(SchedulerTest, AMemberThatTimesOutReleasesItsGang) {
   AddPod("b", 100, "train");
   scheduler_.ScheduleOne(now_);
   scheduler_.ScheduleOne(now_);
-  host_.unreserve = [this](const v1alpha1::UnreserveRequest& request) {
-    v1alpha1::UnreserveResponse response;
+  host_.unreserve = [this](const v1beta1::UnreserveRequest& request) {
+    v1beta1::UnreserveResponse response;
     for (const auto& other : held_) {
       if (other.pod_uid() == request.pod_uid()) continue;
-      v1alpha1::WaitDecision* decision = response.add_decisions();
+      v1beta1::WaitDecision* decision = response.add_decisions();
       decision->set_attempt_id(other.header().attempt_id());
       decision->set_pod_uid(other.pod_uid());
       decision->set_plugin("Gang");
@@ -417,7 +417,7 @@ TEST_F(SchedulerTest, APushedDecisionEndsAWait) {
   HoldGangsOf(2);
   AddPod("a", 100, "train");
   scheduler_.ScheduleOne(now_);
-  v1alpha1::SyncResponse push;
+  v1beta1::SyncResponse push;
   push.mutable_wait_decision()->set_attempt_id(held_[0].header().attempt_id());
   push.mutable_wait_decision()->set_pod_uid("uid-a");
   push.mutable_wait_decision()->set_plugin("Gang");
@@ -439,7 +439,7 @@ class ReplacedWaitTest : public SchedulerTest {
     AddPod("a", 100, "train");
     scheduler_.ScheduleOne(now_);
     EXPECT_EQ(scheduler_.waiting_pods(), 1u);
-    successor_.permit = [this](const v1alpha1::PermitRequest& request) {
+    successor_.permit = [this](const v1beta1::PermitRequest& request) {
       asked_.push_back(request);
       return answer_;
     };
@@ -449,8 +449,8 @@ class ReplacedWaitTest : public SchedulerTest {
   }
 
   framework::ScriptedHost successor_;
-  absl::StatusOr<v1alpha1::PermitResponse> answer_ = v1alpha1::PermitResponse();
-  std::vector<v1alpha1::PermitRequest> asked_;
+  absl::StatusOr<v1beta1::PermitResponse> answer_ = v1beta1::PermitResponse();
+  std::vector<v1beta1::PermitRequest> asked_;
 };
 
 TEST_F(ReplacedWaitTest, GoesOnToItsEndIfTheSuccessorWaitsToo) {
@@ -481,7 +481,7 @@ TEST_F(ReplacedWaitTest, EndsIfTheSuccessorLetsItGo) {
 
 TEST_F(ReplacedWaitTest, EndsIfTheSuccessorRejectsIt) {
   answer_->mutable_rejection()->set_plugin("Gang");
-  answer_->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  answer_->mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   answer_->mutable_rejection()->add_reasons("too small");
   Replace();
   scheduler_.Tick(now_);
@@ -506,9 +506,9 @@ TEST_F(ReplacedWaitTest, IsParkedForTheHostIfThereIsNoUsableAnswerForASecond) {
 
 TEST_F(ReplacedWaitTest, IsAskedAboutOfTheLastOfSeveralSuccessors) {
   framework::ScriptedHost between;
-  between.permit = [](const v1alpha1::PermitRequest&) {
+  between.permit = [](const v1beta1::PermitRequest&) {
     ADD_FAILURE() << "it was gone before it could be asked";
-    return v1alpha1::PermitResponse();
+    return v1beta1::PermitResponse();
   };
   scheduler_.SetHost(kHost, &between, scheduler_.cluster()->AddHost({}), now_);
   scheduler_.SetHost(kHost, nullptr, 0, now_);
@@ -576,9 +576,10 @@ TEST_F(SchedulerTest, APodThatAnotherInstanceGatedIsAskedAboutAgain) {
   scheduler_.events()->OnPodUpsert(gated, now_);
   EXPECT_EQ(scheduler_.queue().counts().gated, 1u);
   framework::ScriptedHost other;
-  other.pre_enqueue = [](const v1alpha1::PreEnqueueRequest& request) {
-    v1alpha1::PreEnqueueResponse response;
-    for (int i = 0; i < request.pod_uids_size(); ++i) response.add_verdicts();
+  other.pre_enqueue = [](const v1beta1::PreEnqueueRequest& request) {
+    v1beta1::PreEnqueueResponse response;
+    for (int i = 0; i < request.pod_uids_size(); ++i)
+      response.add_verdicts()->set_code(v1beta1::CODE_SUCCESS);
     return response;
   };
   scheduler_.SetHost(kHost, &other, cursor_, now_);
@@ -649,10 +650,10 @@ TEST_F(GuardedSchedulerTest, RefusesAPlacementThatDoesNotFit) {
 
 // An answer that places these pods on these slots.
 void PlaceAll(const std::vector<std::pair<std::string, uint32_t>>& pods, bool group,
-              v1alpha1::CycleResponse* response) {
+              v1beta1::CycleResponse* response) {
   response->mutable_pre_filter();
   for (const auto& [uid, slot] : pods) {
-    v1alpha1::PlannedPlacement* placement = response->add_placements();
+    v1beta1::PlannedPlacement* placement = response->add_placements();
     placement->set_pod_uid(uid);
     placement->set_slot(slot);
     placement->set_processed(1);
@@ -661,11 +662,11 @@ void PlaceAll(const std::vector<std::pair<std::string, uint32_t>>& pods, bool gr
   if (!group) return;
   response->mutable_group()->set_name("gang");
   response->mutable_group()->set_needed(static_cast<uint32_t>(pods.size()));
-  response->mutable_group()->set_fitting(static_cast<uint32_t>(pods.size()));
+  response->mutable_group()->set_max_schedulable(static_cast<uint32_t>(pods.size()));
 }
 
 TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
-  host_.CanAlso(v1alpha1::BATCH);
+  host_.CanAlso(v1beta1::CAPABILITY_BATCH);
   AddNode("n1");
   AddNode("n2");
   for (const char* name : {"a", "b", "c"}) AddPod(name);
@@ -691,8 +692,8 @@ TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
 }
 
 TEST_F(SchedulerTest, OffersNoPodsThatOthersHaveASayIn) {
-  host_.CanAlso(v1alpha1::BATCH);
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_BATCH);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   AddNode("n1");
   AddPod("a");
   AddPod("b");
@@ -708,7 +709,7 @@ TEST_F(SchedulerTest, OffersNoPodsThatOthersHaveASayIn) {
 }
 
 TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
-  host_.CanAlso(v1alpha1::BATCH);
+  host_.CanAlso(v1beta1::CAPABILITY_BATCH);
   framework::ProfilePlan plan;
   plan.algorithm.name = kProfile;
   plan.algorithm.filter_plugins = {"Fit"};
@@ -737,7 +738,7 @@ TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
 }
 
 TEST_F(SchedulerTest, AHostCannotPlacePodsOutOfTurn) {
-  host_.CanAlso(v1alpha1::BATCH);
+  host_.CanAlso(v1beta1::CAPABILITY_BATCH);
   AddNode("n1");
   for (const char* name : {"a", "b", "c"}) AddPod(name);
   host_.cycle = [](const auto&, auto* response) {
@@ -751,7 +752,7 @@ TEST_F(SchedulerTest, AHostCannotPlacePodsOutOfTurn) {
 }
 
 TEST_F(SchedulerTest, TakesMembersOfAGroupFromWhereverTheyWait) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   AddNode("n1");
   AddPod("a", 100, "job");
   AddPod("b", 100, "job");
@@ -775,7 +776,7 @@ TEST_F(SchedulerTest, TakesMembersOfAGroupFromWhereverTheyWait) {
 }
 
 TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   AddNode("n1");
   AddPod("a", 100, "job");
   host_.cycle = [](const auto&, auto* response) {
@@ -793,7 +794,7 @@ TEST_F(SchedulerTest, AGroupThatFindsNoRoomIsRejectedAsOne) {
 }
 
 TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   PlanGangs();
   AddNode("n1");
   for (const char* name : {"a", "b", "c"}) AddPod(name, 100, "job");
@@ -832,7 +833,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
 }
 
 TEST_F(SchedulerTest, APodThatIsRejectedTwiceMakesTheAnswerInvalid) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   PlanGangs();
   AddNode("n1");
   AddPod("a", 100, "job");
@@ -847,7 +848,7 @@ TEST_F(SchedulerTest, APodThatIsRejectedTwiceMakesTheAnswerInvalid) {
 }
 
 TEST_F(SchedulerTest, MembersWithNominatedNodesAreSentTogether) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   AddNode("n1");
   AddNode("n2");
   for (const char* name : {"a", "b"}) {
@@ -869,13 +870,13 @@ TEST_F(SchedulerTest, MembersWithNominatedNodesAreSentTogether) {
 }
 
 TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
-  host_.CanAlso(v1alpha1::GROUP_PLAN);
+  host_.CanAlso(v1beta1::CAPABILITY_GROUP_PLAN);
   AddNode("n1");
   AddNode("n2");
   auto pod = std::make_shared<kube::PodObject>(*MakePod("a", 100, "job"));
   pod->pod.set_nominated_node_name("n2");
   scheduler_.events()->OnPodUpsert(pod, now_);
-  host_.cycle = [this](const v1alpha1::CycleRequest& request, auto* response) {
+  host_.cycle = [this](const v1beta1::CycleRequest& request, auto* response) {
     host_.num_nodes = request.filter().has_nodes() ? 1 : 2;
     host_.Feasible(response);
     return absl::OkStatus();

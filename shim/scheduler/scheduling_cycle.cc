@@ -19,9 +19,9 @@ using queue::QueuedPod;
 using Outcome = framework::AlgorithmResult::Outcome;
 
 // A cycle of which only the outcome is known.
-const v1alpha1::CycleResponse& OutcomeOnly() {
-  static const v1alpha1::CycleResponse& outcome_only = *[] {
-    auto* const response = new v1alpha1::CycleResponse;
+const v1beta1::CycleResponse& OutcomeOnly() {
+  static const v1beta1::CycleResponse& outcome_only = *[] {
+    auto* const response = new v1beta1::CycleResponse;
     response->mutable_pre_filter();
     response->mutable_filter();
     return response;
@@ -79,7 +79,7 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case Outcome::kNoAnswer: {
       const std::string& failed = attempt->plan->host_names[result.failed_host];
       if (const framework::HostClient* client = request.hosts[result.failed_host].client)
-        state_.observer->OnProtocolError(failed, client->info().host_instance(), result.status);
+        state_.observer->OnProtocolError(failed, client->instance(), result.status);
       return failures_.FailHostUnavailable(std::move(attempt), failed, result.status, now);
     }
   }
@@ -201,18 +201,19 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
   Attempt* const attempt = pending->get();
   for (const framework::HostExtensionPoint& point : attempt->plan->reserve) {
     if (!state_.IsInterested(point.plugins, attempt->pod->pod)) continue;
-    const absl::StatusOr<v1alpha1::ReserveResponse> answer =
+    const absl::StatusOr<v1beta1::ReserveResponse> answer =
         host_calls_.Reserve(attempt, point, now);
-    if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1alpha1::RESERVE)) continue;
+    if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1beta1::EXTENSION_POINT_RESERVE))
+      continue;
     if (!answer.ok()) {
       failures_.UnreserveAndForget(attempt, "reserve was not answered", now);
       failures_.FailHostUnavailable(std::move(*pending), point.host_name, answer.status(), now);
       return false;
     }
     if (answer->has_rejection()) {
-      const v1alpha1::PluginStatus& rejection = answer->rejection();
+      const v1beta1::PluginStatus& rejection = answer->rejection();
       failures_.UnreserveAndForget(attempt, "reserve was rejected", now);
-      if (rejection.code() == v1alpha1::ERROR) {
+      if (rejection.code() == v1beta1::CODE_ERROR) {
         failures_.FailError(std::move(*pending), absl::StrJoin(rejection.reasons(), ", "), now);
       } else {
         failures_.FailUnschedulable(std::move(*pending),
@@ -220,7 +221,7 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
       }
       return false;
     }
-    for (const v1alpha1::Effect& effect : answer->effects()) {
+    for (const v1beta1::Effect& effect : answer->effects()) {
       attempt->asks_pre_bind |= attempt->plan->pre_bind_plugins.contains(effect.plugin());
     }
     if (answer->effects().empty()) continue;
@@ -232,22 +233,23 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
 }
 
 void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
-  v1alpha1::PermitResponse permit;  // of all hosts, without their decisions
+  v1beta1::PermitResponse permit;  // of all hosts, without their decisions
   std::vector<HostDecisions> decisions;
   const auto apply_decisions = [&] {
     for (const HostDecisions& its : decisions) waits_.ApplyDecisions(its, now);
   };
   for (const framework::HostExtensionPoint& point : attempt->plan->permit) {
     if (!state_.IsInterested(point.plugins, attempt->pod->pod)) continue;
-    absl::StatusOr<v1alpha1::PermitResponse> answer =
+    absl::StatusOr<v1beta1::PermitResponse> answer =
         host_calls_.Permit(attempt.get(), point, /*resumed=*/false, now);
-    if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1alpha1::PERMIT)) continue;
+    if (!answer.ok() && host_calls_.IsFailureIgnored(point, v1beta1::EXTENSION_POINT_PERMIT))
+      continue;
     if (!answer.ok()) {
       failures_.UnreserveAndForget(attempt.get(), "permit was not answered", now);
       failures_.FailHostUnavailable(std::move(attempt), point.host_name, answer.status(), now);
       return apply_decisions();
     }
-    for (const v1alpha1::PermitWait& wait : answer->waits()) {
+    for (const v1beta1::PermitWait& wait : answer->waits()) {
       VLOG(4) << "Pod " << attempt->pod->key() << " has to wait on permit for " << wait.plugin()
               << " of host \"" << point.host_name << "\"";
     }
@@ -258,7 +260,7 @@ void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
   }
   if (permit.has_rejection()) {
     failures_.UnreserveAndForget(attempt.get(), "permit was rejected", now);
-    if (permit.rejection().code() == v1alpha1::ERROR) {
+    if (permit.rejection().code() == v1beta1::CODE_ERROR) {
       failures_.FailError(std::move(attempt), absl::StrJoin(permit.rejection().reasons(), ", "),
                           now);
     } else {
@@ -272,7 +274,7 @@ void SchedulingCycle::Permit(std::unique_ptr<Attempt> attempt, absl::Time now) {
 }
 
 void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
-                                   const v1alpha1::PermitResponse& permit, absl::Time now) {
+                                   const v1beta1::PermitResponse& permit, absl::Time now) {
   Attempt* const pending = attempt.get();
   pending->binding = true;
   VLOG(2) << "Pod " << pending->pod->key() << " goes to node " << pending->node_name << ": attempt "
@@ -329,7 +331,7 @@ std::vector<std::string> BatchPlacement::NextPods(const SchedulerState& state,
       state.shadow_observer->RecordsCalls(attempt.plan->host_names[0]))
     return uids;
   const auto goes_alone = [&](const kube::PodObject& object) {
-    const v1alpha1::Pod& pod = object.pod;
+    const v1beta1::Pod& pod = object.pod;
     return state.PlanOf(object) != attempt.plan || pod.deletion_unix_seconds() != 0 ||
            !pod.nominated_node_name().empty() || state.IsInterested(attempt.plan->reserve, pod) ||
            state.IsInterested(attempt.plan->permit, pod);
@@ -370,7 +372,7 @@ std::unique_ptr<Attempt> BatchPlacement::TakeForBatch(SchedulerState* state,
 }
 
 framework::AlgorithmResult BatchPlacement::ResultOf(size_t i) const {
-  const v1alpha1::PlannedPlacement& placement = placements_[i];
+  const v1beta1::PlannedPlacement& placement = placements_[i];
   framework::AlgorithmResult result;
   result.outcome = Outcome::kPlaced;
   result.placed_together = true;

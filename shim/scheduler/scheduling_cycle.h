@@ -40,7 +40,7 @@ class BatchPlacement {
   static std::vector<std::string> NextPods(const SchedulerState& state, const Attempt& attempt);
 
   size_t size() const { return placements_.size(); }
-  const v1alpha1::PlannedPlacement& placement(size_t i) const { return placements_[i]; }
+  const v1beta1::PlannedPlacement& placement(size_t i) const { return placements_[i]; }
   absl::Duration elapsed() const { return elapsed_; }
   // Takes the i-th pod from the queue; null: its answer no longer counts. A group's pod is taken
   // from anywhere in the queue; other pods only while it is their turn, and `in_turn`.
@@ -51,7 +51,7 @@ class BatchPlacement {
   framework::AlgorithmResult ResultOf(size_t i) const;
 
  private:
-  std::vector<v1alpha1::PlannedPlacement> placements_;
+  std::vector<v1beta1::PlannedPlacement> placements_;
   bool is_group_ = false;
   int64_t snapshot_version_ = 0;  // of the first pod's attempt
   absl::Duration elapsed_;
@@ -91,7 +91,7 @@ class SchedulingCycle {
   bool Reserve(std::unique_ptr<Attempt>* attempt, absl::Time now);
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
   // The pod has passed Permit, or waits there.
-  void EnterBinding(std::unique_ptr<Attempt> attempt, const v1alpha1::PermitResponse& permit,
+  void EnterBinding(std::unique_ptr<Attempt> attempt, const v1beta1::PermitResponse& permit,
                     absl::Time now);
   void PlaceOthers(const framework::ProfilePlan& plan, uint64_t first_id, bool first_placed,
                    const BatchPlacement& others, absl::Time now);

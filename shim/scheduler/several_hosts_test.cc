@@ -20,8 +20,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
 
 constexpr char kProfile[] = "outboard";
 constexpr int kNodes = 3;
@@ -112,18 +112,19 @@ class SeveralHostsTest : public ::testing::Test {
     return hosts;
   }
   void Program(const std::string& name, ScriptedHost* host) {
-    host->pre_filter = [this, name](const v1alpha1::PreFilterRequest& request) {
+    host->pre_filter = [this, name](const v1beta1::PreFilterRequest& request) {
       Note(name, " preFilter");
       EXPECT_EQ(request.header().profile(), kProfile);
-      return v1alpha1::PreFilterResponse();
+      return v1beta1::PreFilterResponse();
     };
     host->filter = [this, name](const FilterRequest& request) {
       Note(name, " filter");
-      return request.hypotheses().empty() ? AnswerFilter(name) : AnswerHypotheses(name, request);
+      return request.simulated_nodes().empty() ? AnswerFilter(name)
+                                               : AnswerHypotheses(name, request);
     };
-    host->score = [this, name](const v1alpha1::ScoreRequest& request) {
+    host->score = [this, name](const v1beta1::ScoreRequest& request) {
       Note(name, " score of ", request.nodes().slots_size());
-      v1alpha1::ScoreResponse response;
+      v1beta1::ScoreResponse response;
       auto* scores = response.add_plugins();
       scores->set_plugin(name == "a" ? "ScoreA" : "ScoreB");
       for (int i = 0; i < request.nodes().slots_size(); ++i) {
@@ -132,21 +133,25 @@ class SeveralHostsTest : public ::testing::Test {
       }
       return response;
     };
-    host->reserve = [this, name](const v1alpha1::ReserveRequest&) {
+    host->reserve = [this, name](const v1beta1::ReserveRequest&) {
       Note(name, " reserve");
       return reserved_[name];
     };
-    host->unreserve = [this, name](const v1alpha1::UnreserveRequest&) {
+    host->unreserve = [this, name](const v1beta1::UnreserveRequest&) {
       Note(name, " unreserve");
-      return v1alpha1::UnreserveResponse();
+      return v1beta1::UnreserveResponse();
     };
-    host->permit = [this, name](const v1alpha1::PermitRequest&) {
+    host->permit = [this, name](const v1beta1::PermitRequest&) {
       Note(name, " permit");
       return permitted_[name];
     };
-    host->pre_enqueue = [this, name](const v1alpha1::PreEnqueueRequest& request) {
-      v1alpha1::PreEnqueueResponse response;
-      for (int i = 0; i < request.pod_uids_size(); ++i) *response.add_verdicts() = gate_[name];
+    host->pre_enqueue = [this, name](const v1beta1::PreEnqueueRequest& request) {
+      v1beta1::PreEnqueueResponse response;
+      for (int i = 0; i < request.pod_uids_size(); ++i) {
+        *response.add_verdicts() = gate_[name];
+        if (gate_[name].plugin().empty())
+          response.mutable_verdicts(i)->set_code(v1beta1::CODE_SUCCESS);
+      }
       return response;
     };
   }
@@ -164,14 +169,14 @@ class SeveralHostsTest : public ::testing::Test {
   FilterResponse AnswerHypotheses(const std::string& name, const FilterRequest& request) {
     hypotheses_.push_back(request);
     FilterResponse response;
-    std::string bits(static_cast<size_t>((request.hypotheses_size() + 7) / 8), '\0');
-    for (int i = 0; i < request.hypotheses_size(); ++i) {
-      const v1alpha1::Hypothesis& hypothesis = request.hypotheses(i);
+    std::string bits(static_cast<size_t>((request.simulated_nodes_size() + 7) / 8), '\0');
+    for (int i = 0; i < request.simulated_nodes_size(); ++i) {
+      const v1beta1::SimulatedNode& hypothesis = request.simulated_nodes(i);
       std::string key = scheduler_.cluster()->NodeAt(hypothesis.slot())->key();
       for (const std::string& uid : hypothesis.removed_pod_uids()) absl::StrAppend(&key, " ", uid);
       Add(name, rejects_[name][key], i, &bits, &response);
     }
-    response.set_processed(static_cast<uint32_t>(request.hypotheses_size()));
+    response.set_processed(static_cast<uint32_t>(request.simulated_nodes_size()));
     response.set_feasible(bits);
     return response;
   }
@@ -184,8 +189,8 @@ class SeveralHostsTest : public ::testing::Test {
     response->add_rejected(static_cast<uint32_t>(response->reasons_size()));
     auto* status = response->add_reasons();
     status->set_plugin(name == "a" ? "Fit" : "Ports");
-    status->set_code(reason.substr(0, 5) == "never" ? v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE
-                                                    : v1alpha1::UNSCHEDULABLE);
+    status->set_code(reason.substr(0, 5) == "never" ? v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE
+                                                    : v1beta1::CODE_UNSCHEDULABLE);
     status->add_reasons(reason);
   }
   template <typename... Parts>
@@ -215,9 +220,9 @@ class SeveralHostsTest : public ::testing::Test {
     AddPod("v3", 0, "n3");
   }
   void Propose(std::vector<std::string> nodes) {
-    hosts_["a"].post_filter = [this, nodes](const v1alpha1::PostFilterRequest& request) {
+    hosts_["a"].post_filter = [this, nodes](const v1beta1::PostFilterRequest& request) {
       post_filters_.push_back(request);
-      v1alpha1::PostFilterResponse answer;
+      v1beta1::PostFilterResponse answer;
       for (const std::string& node : nodes) {
         auto* candidate = answer.add_candidates();
         candidate->set_slot(scheduler_.cluster()->SlotOf(node));
@@ -227,10 +232,10 @@ class SeveralHostsTest : public ::testing::Test {
       return answer;
     };
   }
-  v1alpha1::PluginStatus Status(const std::string& plugin, const std::string& reason) {
-    v1alpha1::PluginStatus status;
+  v1beta1::PluginStatus Status(const std::string& plugin, const std::string& reason) {
+    v1beta1::PluginStatus status;
     status.set_plugin(plugin);
-    status.set_code(v1alpha1::UNSCHEDULABLE);
+    status.set_code(v1beta1::CODE_UNSCHEDULABLE);
     status.add_reasons(reason);
     return status;
   }
@@ -244,11 +249,11 @@ class SeveralHostsTest : public ::testing::Test {
   std::vector<std::string> log_;
   std::map<std::string, std::vector<int>> scores_ = {{"a", {0, 0, 0}}, {"b", {0, 0, 0}}};
   std::map<std::string, std::map<std::string, std::string>> rejects_;
-  std::map<std::string, v1alpha1::ReserveResponse> reserved_;
-  std::map<std::string, v1alpha1::PermitResponse> permitted_;
-  std::map<std::string, v1alpha1::PluginStatus> gate_;
+  std::map<std::string, v1beta1::ReserveResponse> reserved_;
+  std::map<std::string, v1beta1::PermitResponse> permitted_;
+  std::map<std::string, v1beta1::PluginStatus> gate_;
   std::vector<FilterRequest> hypotheses_;
-  std::vector<v1alpha1::PostFilterRequest> post_filters_;
+  std::vector<v1beta1::PostFilterRequest> post_filters_;
 };
 
 TEST_F(SeveralHostsTest, TheSumOfAllHostsDecidesOnTheNodesThatAllTake) {
@@ -372,7 +377,7 @@ TEST_F(SeveralHostsTest, AHostThatIsSilentAtTheGateIsAskedNoMoreUntilItAnswersAP
   const auto answers = hosts_["b"].pre_enqueue;
   int asked = 0;
   hosts_["b"].pre_enqueue =
-      [&](const v1alpha1::PreEnqueueRequest&) -> absl::StatusOr<v1alpha1::PreEnqueueResponse> {
+      [&](const v1beta1::PreEnqueueRequest&) -> absl::StatusOr<v1beta1::PreEnqueueResponse> {
     ++asked;
     return absl::DeadlineExceededError("too slow");
   };
@@ -409,12 +414,12 @@ TEST_F(SkippedHostTest, ANewPlanReplacesThePlanOfRunningAttempts) {
 }
 
 TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
-  hosts_["a"].cycle = [this](const v1alpha1::CycleRequest&, v1alpha1::CycleResponse* response) {
+  hosts_["a"].cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     hosts_["a"].Infeasible("Fit", "cpu", response);
     return absl::OkStatus();
   };
-  hosts_["a"].post_filter = [this](const v1alpha1::PostFilterRequest&) {
-    v1alpha1::PostFilterResponse answer;
+  hosts_["a"].post_filter = [this](const v1beta1::PostFilterRequest&) {
+    v1beta1::PostFilterResponse answer;
     *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
     return answer;
   };
@@ -427,19 +432,19 @@ TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
 // As kube-scheduler's plugins whose PreFilter did not write their state.
 TEST_F(SkippedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
   const auto reject = [this](const std::string& plugin) {
-    hosts_["a"].cycle = [this, plugin](const v1alpha1::CycleRequest&,
-                                       v1alpha1::CycleResponse* response) {
-      v1alpha1::PluginStatus* status = response->mutable_pre_filter()->mutable_rejection();
+    hosts_["a"].cycle = [this, plugin](const v1beta1::CycleRequest&,
+                                       v1beta1::CycleResponse* response) {
+      v1beta1::PluginStatus* status = response->mutable_pre_filter()->mutable_rejection();
       *status = Status(plugin, "no claim");
-      status->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      status->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       response->mutable_pre_filter()->add_rejected_by(plugin);
       return absl::OkStatus();
     };
   };
   bool asked = false;
-  hosts_["a"].post_filter = [&](const v1alpha1::PostFilterRequest&) {
+  hosts_["a"].post_filter = [&](const v1beta1::PostFilterRequest&) {
     asked = true;
-    v1alpha1::PostFilterResponse answer;
+    v1beta1::PostFilterResponse answer;
     *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
     return answer;
   };
@@ -460,16 +465,16 @@ TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
   std::vector<size_t> sent;
   std::vector<int64_t> versions;
   for (auto& [name, host] : hosts_) {
-    host.pre_filter = [&, &host = host](const v1alpha1::PreFilterRequest& request) {
+    host.pre_filter = [&, &host = host](const v1beta1::PreFilterRequest& request) {
       sent.push_back(host.changes.size());
-      versions.push_back(request.header().snapshot_version());
-      EXPECT_EQ(host.changes.back().version(), request.header().snapshot_version());
-      return v1alpha1::PreFilterResponse();
+      versions.push_back(request.header().exact_version());
+      EXPECT_EQ(host.changes.back().version(), request.header().exact_version());
+      return v1beta1::PreFilterResponse();
     };
     auto score = host.score;
-    host.score = [&, &host = host, score](const v1alpha1::ScoreRequest& request) {
+    host.score = [&, &host = host, score](const v1beta1::ScoreRequest& request) {
       sent.push_back(host.changes.size());
-      versions.push_back(request.header().snapshot_version());
+      versions.push_back(request.header().exact_version());
       return score(request);
     };
   }
@@ -496,7 +501,7 @@ TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
 TEST_F(SeveralHostsTest, TheFirstPluginOfTheProfileIsReportedForANode) {
   rejects_["a"] = {{"n1", "cpu"}, {"n2", "cpu"}, {"n3", "cpu"}};
   rejects_["b"] = {{"n2", "port"}};
-  hosts_["a"].post_filter = [](const auto&) { return v1alpha1::PostFilterResponse(); };
+  hosts_["a"].post_filter = [](const auto&) { return v1beta1::PostFilterResponse(); };
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.failures, ElementsAre("0/3 nodes are available: 1 port, 2 cpu."));
@@ -628,7 +633,7 @@ TEST_F(SeveralHostsTest, AHostDecidesOnlyForItsOwnPlugins) {
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_EQ(scheduler_.waiting_pods(), 1u);
-  v1alpha1::WaitDecision decision;
+  v1beta1::WaitDecision decision;
   decision.set_attempt_id(1);
   decision.set_pod_uid("uid-p");
   decision.set_plugin("Gang");
@@ -665,10 +670,10 @@ TEST_F(SeveralHostsTest, EachHostIsAskedAboutItsOwnEffects) {
     select->set_uid("u");
     select->set_resource_version("1");
     select->set_node_name("n1");
-    hosts_[host].pre_bind = [this, host](const v1alpha1::PreBindRequest& request) {
+    hosts_[host].pre_bind = [this, host](const v1beta1::PreBindRequest& request) {
       Note(host, " preBind of ", request.effects(0).plugin(), " ", request.results(0).key(), " ",
            request.effects_size(), request.results_size());
-      return v1alpha1::PreBindResponse();
+      return v1beta1::PreBindResponse();
     };
   }
   auto pod = std::make_shared<kube::PodObject>();
@@ -699,7 +704,7 @@ TEST_F(SeveralHostsTest, TheFirstGateOfTheProfileIsReported) {
   AddPod("p");
   EXPECT_FALSE(scheduler_.ScheduleOne(now_));
   EXPECT_EQ(scheduler_.queue().Find("uid-p")->gate_message, "not yet");
-  gate_["b"] = v1alpha1::PluginStatus();
+  gate_["b"] = v1beta1::PluginStatus();
   AddPod("q");
   EXPECT_EQ(scheduler_.queue().Find("uid-q")->gate_message, "later");
 }
@@ -711,11 +716,11 @@ TEST_F(SeveralHostsTest, PostFilterLearnsWhatAllSaidOfNodes) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(post_filters_, SizeIs(1));
   EXPECT_TRUE(post_filters_[0].others_filter());
-  const v1alpha1::JudgedNodes& judged = post_filters_[0].judged();
-  EXPECT_EQ(judged.others(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  const v1beta1::JudgedNodes& judged = post_filters_[0].judged();
+  EXPECT_EQ(judged.others(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   EXPECT_THAT(judged.slots(), ElementsAre(0, 1, 2));
-  EXPECT_THAT(judged.codes(), ElementsAre(v1alpha1::UNSCHEDULABLE, v1alpha1::UNSCHEDULABLE,
-                                          v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE));
+  EXPECT_THAT(judged.codes(), ElementsAre(v1beta1::CODE_UNSCHEDULABLE, v1beta1::CODE_UNSCHEDULABLE,
+                                          v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE));
 }
 
 TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
@@ -730,7 +735,7 @@ TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
   EXPECT_THAT(effects_.nominations, ElementsAre("n2"));
   // One call for all of them, at the version of the attempt, to the other host only.
   ASSERT_THAT(hypotheses_, SizeIs(1));
-  EXPECT_THAT(hypotheses_[0].hypotheses(), SizeIs(2));
+  EXPECT_THAT(hypotheses_[0].simulated_nodes(), SizeIs(2));
   EXPECT_EQ(hypotheses_[0].header().attempt_id(), post_filters_[0].header().attempt_id());
   EXPECT_THAT(Log(), ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "b filter"));
 }
@@ -760,17 +765,17 @@ TEST_F(SeveralHostsTest, WhereTheOthersObjectToAllNothingIsEvicted) {
 TEST_F(SeveralHostsTest, QuestionsOfPostFilterGoToTheOthers) {
   NothingFits();
   rejects_["b"]["n1 uid-v1"] = "port";
-  hosts_["a"].post_filter = [this](const v1alpha1::PostFilterRequest& request) {
+  hosts_["a"].post_filter = [this](const v1beta1::PostFilterRequest& request) {
     post_filters_.push_back(request);
-    v1alpha1::PostFilterResponse answer;
+    v1beta1::PostFilterResponse answer;
     if (!request.answers().empty()) {
       *answer.mutable_rejection() = Status("DefaultPreemption", "enough");
       return answer;
     }
     for (const char* node : {"n1", "n1", "n2", "n2"}) {
       auto* question = answer.add_questions();
-      question->mutable_hypothesis()->set_slot(scheduler_.cluster()->SlotOf(node));
-      question->mutable_hypothesis()->add_removed_pod_uids(absl::StrCat("uid-v", node + 1));
+      question->mutable_simulated_node()->set_slot(scheduler_.cluster()->SlotOf(node));
+      question->mutable_simulated_node()->add_removed_pod_uids(absl::StrCat("uid-v", node + 1));
     }
     *answer.mutable_questions(1)->mutable_own() = Status("Fit", "cpu");
     *answer.mutable_questions(3)->mutable_own() = Status("Fit", "cpu");
@@ -792,7 +797,7 @@ TEST_F(SeveralHostsTest, PodsAreParkedForTheHostThatDoesNotAnswerAQuestion) {
   Propose({"n1"});
   auto filter = hosts_["b"].filter;
   hosts_["b"].filter = [filter](const FilterRequest& request) -> absl::StatusOr<FilterResponse> {
-    if (request.hypotheses().empty()) return filter(request);
+    if (request.simulated_nodes().empty()) return filter(request);
     return absl::DeadlineExceededError("too slow");
   };
   AddPod("p", 10);
@@ -808,7 +813,7 @@ TEST_F(SeveralHostsTest, EventsAreDelegatedOnlyIfAllHostsEvaluateThem) {
     if (both) b.EvaluateHints();
     Program("a", &a);
     Program("b", &b);
-    a.post_filter = [](const auto&) { return v1alpha1::PostFilterResponse(); };
+    a.post_filter = [](const auto&) { return v1beta1::PostFilterResponse(); };
     for (const auto& [name, host] : {std::pair("a", &a), std::pair("b", &b)}) {
       const cache::ClusterState::Cursor cursor = scheduler_.cluster()->AddHost({});
       // The snapshot, which the owner of the connection takes and sends.
@@ -823,8 +828,8 @@ TEST_F(SeveralHostsTest, EventsAreDelegatedOnlyIfAllHostsEvaluateThem) {
     scheduler_.Tick(now_);
     if (both) {
       for (const ScriptedHost* host : {&a, &b}) {
-        ASSERT_THAT(host->changes.back().waiting_pods(), SizeIs(1));
-        EXPECT_THAT(host->changes.back().waiting_pods(0).rejected_by(), ElementsAre("Fit"));
+        ASSERT_THAT(host->changes.back().unschedulable_pods(), SizeIs(1));
+        EXPECT_THAT(host->changes.back().unschedulable_pods(0).rejected_by(), ElementsAre("Fit"));
       }
     }
     scheduler_.events()->OnPodDelete("uid-" + name, now_);

@@ -17,7 +17,7 @@ EquivalenceClass EquivalenceClassOf(const kube::PodObject& object) {
       !object.pod.volumes().empty() || !object.pod.claims().empty()) {
     return equivalence_class;
   }
-  v1alpha1::Pod pod = object.pod;
+  v1beta1::Pod pod = object.pod;
   pod.clear_uid();
   pod.clear_name();
   pod.clear_creation_unix_seconds();

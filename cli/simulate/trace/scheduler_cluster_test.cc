@@ -32,17 +32,15 @@ class SchedulerClusterTest : public ::testing::Test {
   SchedulerClusterTest()
       : host_(FakeHost::Start(
             absl::StrCat("unix:", ::testing::TempDir(), "/trace-", getpid(), ".sock"))) {
-    host_->Answer<v1alpha1::GetHostInfoRequest, v1alpha1::GetHostInfoResponse>(
-        [](const auto&, v1alpha1::GetHostInfoResponse* info) {
-          info->add_contract_versions("v1alpha1");
-          info->set_host_instance("fake-1");
-          info->add_capabilities(v1alpha1::FUSED_CYCLE);
-          const std::pair<const char*, v1alpha1::ExtensionPoint> plugins[] = {
-              {"Sort", v1alpha1::QUEUE_SORT},
-              {"Fake", v1alpha1::FILTER},
-              {"Binder", v1alpha1::BIND}};
+    host_->Answer<v1beta1::GetHostInfoRequest, v1beta1::GetHostInfoResponse>(
+        [](const auto&, v1beta1::GetHostInfoResponse* info) {
+          info->add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
+          const std::pair<const char*, v1beta1::ExtensionPoint> plugins[] = {
+              {"Sort", v1beta1::EXTENSION_POINT_QUEUE_SORT},
+              {"Fake", v1beta1::EXTENSION_POINT_FILTER},
+              {"Binder", v1beta1::EXTENSION_POINT_BIND}};
           for (const auto& [name, point] : plugins) {
-            v1alpha1::PluginInfo* const plugin = info->add_plugins();
+            v1beta1::PluginInfo* const plugin = info->add_plugins();
             plugin->set_name(name);
             plugin->add_extension_points(point);
           }
@@ -79,8 +77,9 @@ TEST_F(SchedulerClusterTest, JobsRunAndEnd) {
 
 // A parked pod continues when its host is back; when that is depends on the machine.
 TEST_F(SchedulerClusterTest, WithoutAnAnswerThereAreNoFigures) {
-  host_->Inject<v1alpha1::CycleRequest>(
-      {.status = testing::CallFailure(v1alpha1::CallError::INTERNAL, "out of order"), .after = 1});
+  host_->Inject<v1beta1::CycleRequest>(
+      {.status = testing::CallFailure(v1beta1::CallError::REASON_INTERNAL, "out of order"),
+       .after = 1});
   const absl::StatusOr<std::string> said = Play();
   EXPECT_EQ(said.status(),
             absl::UnavailableError("plugin host fake-1 did not answer: out of order"));

@@ -431,7 +431,7 @@ kube::PodPtr PodOf(const Job& job, int replica, int incarnation) {
   return pod;
 }
 
-Amounts AmountsOf(const v1alpha1::Pod& pod) {
+Amounts AmountsOf(const v1beta1::Pod& pod) {
   const cache::PodDemand demand = cache::DemandOf(pod);
   Amounts amounts;
   amounts.cpu_millis = demand.cpu_millis;
@@ -441,10 +441,10 @@ Amounts AmountsOf(const v1alpha1::Pod& pod) {
   return amounts;
 }
 
-Amounts AmountsOf(const v1alpha1::Node& node) {
+Amounts AmountsOf(const v1beta1::Node& node) {
   Amounts amounts;
   amounts.cpu_millis = node.allocatable().cpu_millis();
-  for (const auto& [name, amount] : node.allocatable().extended()) {
+  for (const auto& [name, amount] : node.allocatable().scalar()) {
     if (IsGpu(name)) amounts.gpus += amount;
   }
   return amounts;

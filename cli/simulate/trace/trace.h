@@ -65,8 +65,8 @@ struct Amounts {
   int64_t cpu_millis = 0;
   int64_t gpus = 0;
 };
-Amounts AmountsOf(const v1alpha1::Pod& pod);
-Amounts AmountsOf(const v1alpha1::Node& node);
+Amounts AmountsOf(const v1beta1::Pod& pod);
+Amounts AmountsOf(const v1beta1::Node& node);
 
 }  // namespace outboard::simulate::trace
 

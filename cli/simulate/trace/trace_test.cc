@@ -82,7 +82,7 @@ TEST(TraceTest, ATemplateIsTakenAsItIs) {
       R"({"job":"a","arrival":0,"template":{"metadata":{"labels":{"x":"y"}},"spec":{"preemptionPolicy":"Never",)"
       R"("tolerations":[{"key":"gpu","operator":"Exists"}],"containers":[{"name":"c","image":"i"}]}}})");
   ASSERT_TRUE(trace.ok()) << trace.status();
-  const v1alpha1::Pod& pod = trace->jobs[0].pod->pod;
+  const v1beta1::Pod& pod = trace->jobs[0].pod->pod;
   EXPECT_EQ(pod.tolerations_size(), 1);
   EXPECT_EQ(pod.labels().at("x"), "y");
   EXPECT_EQ(pod.labels().at("job-name"), "a");

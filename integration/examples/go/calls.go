@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // The contract's limit for one call.
@@ -18,13 +18,13 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	}
 	defer leave()
 	if h.draining || s.draining {
-		return nil, fail(pb.CallError_DRAINING, "the host accepts no new attempts")
+		return nil, fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")
 	}
 	if request.GetHeader().GetAttemptId() == 0 {
-		return nil, fail(pb.CallError_INVALID, "attempt_id is required")
+		return nil, fail(pb.CallError_REASON_INVALID, "attempt_id is required")
 	}
 	if s.cache.pods[request.GetPodUid()] == nil {
-		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+request.GetPodUid())
+		return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+request.GetPodUid())
 	}
 	s.attempts[request.GetHeader().GetAttemptId()] = request.GetPodUid()
 	return &pb.PreFilterResponse{}, nil
@@ -34,22 +34,22 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 func attempt(s *session, header *pb.CallHeader) (*pb.Pod, error) {
 	uid, known := s.attempts[header.GetAttemptId()]
 	if !known {
-		return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
+		return nil, fail(pb.CallError_REASON_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
 	}
 	if pod := s.cache.pods[uid]; pod != nil {
 		return pod, nil
 	}
-	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+	return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 }
 
 func checkNodes(m *clusterCache, slots []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range slots {
 		if m.nodes[slot] == nil {
-			return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
 		}
 		if seen[slot] {
-			return fail(pb.CallError_INVALID, fmt.Sprintf("slot %d is named twice", slot))
+			return fail(pb.CallError_REASON_INVALID, fmt.Sprintf("slot %d is named twice", slot))
 		}
 		seen[slot] = true
 	}
@@ -113,20 +113,20 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	}
 	p := packer{reasons: map[string]uint32{}}
 	now := h.now()
-	if len(request.GetHypotheses()) > maxHypotheses {
-		return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(request.GetHypotheses())))
+	if len(request.GetSimulatedNodes()) > maxHypotheses {
+		return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d hypotheses", len(request.GetSimulatedNodes())))
 	}
-	if len(request.GetHypotheses()) > 0 {
-		for i, hypothesis := range request.GetHypotheses() {
-			if hypothesis.GetContinues() && (i == 0 || request.GetHypotheses()[i-1].GetSlot() != hypothesis.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a hypothesis continues a hypothesis about another node")
+	if len(request.GetSimulatedNodes()) > 0 {
+		for i, hypothesis := range request.GetSimulatedNodes() {
+			if hypothesis.GetContinues() && (i == 0 || request.GetSimulatedNodes()[i-1].GetSlot() != hypothesis.GetSlot()) {
+				return nil, fail(pb.CallError_REASON_INVALID, "a hypothesis continues a hypothesis about another node")
 			}
 			if err := checkHypothesis(s.cache, hypothesis); err != nil {
 				return nil, err
 			}
 			verdict, err := checkMaintenance(s.cache.nodes[hypothesis.GetSlot()], now)
 			if err != nil { // A plugin's error rejects the node.
-				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
+				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
 			}
 			p.add(verdict)
 		}
@@ -143,7 +143,7 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	for i := range slots {
 		verdict, err := checkMaintenance(s.cache.nodes[slots[(int(request.GetStartOffset())+i)%len(slots)]], now)
 		if err != nil {
-			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_ERROR, Reasons: []string{err.Error()}}
+			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR, Reasons: []string{err.Error()}}
 			break
 		}
 		if verdict == nil && p.feasible == enough {
@@ -154,19 +154,19 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	return &p.answer, nil
 }
 
-func checkHypothesis(m *clusterCache, hypothesis *pb.Hypothesis) error {
+func checkHypothesis(m *clusterCache, hypothesis *pb.SimulatedNode) error {
 	if m.nodes[hypothesis.GetSlot()] == nil {
-		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
+		return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
 	}
 	for _, uid := range hypothesis.GetRemovedPodUids() {
 		if at, placed := m.places[uid]; !hypothesis.GetContinues() && (!placed || at.slot != hypothesis.GetSlot() || at.nominated) {
-			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod "+uid+" is not there")
 		}
 	}
 	for _, uids := range [][]string{hypothesis.GetRemovedPodUids(), hypothesis.GetAddedPodUids()} {
 		for _, uid := range uids {
 			if m.pods[uid] == nil {
-				return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+				return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 			}
 		}
 	}

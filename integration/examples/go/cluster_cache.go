@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // place is the node of a pod, bound or assumed.
@@ -45,7 +45,7 @@ func (m *clusterCache) apply(request *pb.SyncRequest) error {
 			return err
 		}
 	}
-	if phase := request.GetPhase(); phase == pb.SyncRequest_DELTA || phase == pb.SyncRequest_SNAPSHOT_END {
+	if phase := request.GetPhase(); phase == pb.SyncRequest_PHASE_DELTA || phase == pb.SyncRequest_PHASE_SNAPSHOT_END {
 		m.version, m.snapshot = request.GetVersion(), 0
 	}
 	return nil
@@ -57,14 +57,14 @@ func (m *clusterCache) begin(request *pb.SyncRequest) error {
 	switch phase := request.GetPhase(); {
 	case version < 1:
 		return errors.New("version must be at least 1")
-	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
+	case phase == pb.SyncRequest_PHASE_SNAPSHOT_BEGIN:
 		*m = *newClusterCache()
 		m.snapshot = version
-	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
+	case phase == pb.SyncRequest_PHASE_SNAPSHOT_MORE || phase == pb.SyncRequest_PHASE_SNAPSHOT_END:
 		if m.snapshot != version {
 			return errors.New("a chunk of a snapshot without its beginning, or of another version")
 		}
-	case phase != pb.SyncRequest_DELTA:
+	case phase != pb.SyncRequest_PHASE_DELTA:
 		return errors.New("unknown phase")
 	case m.version == 0:
 		return errors.New("a change before a complete snapshot")
@@ -148,7 +148,7 @@ func (m *clusterCache) change(change *pb.Change) error {
 			return fmt.Errorf("no pod %s", placement.GetUid())
 		}
 		delete(m.places, placement.GetUid())
-		if placement.GetState() == pb.PlacementState_UNPLACED {
+		if placement.GetState() == pb.PlacementState_PLACEMENT_STATE_UNPLACED {
 			break
 		}
 		node, known := m.nodes[placement.GetSlot()]
@@ -156,13 +156,13 @@ func (m *clusterCache) change(change *pb.Change) error {
 			return fmt.Errorf("no node in slot %d", placement.GetSlot())
 		}
 		switch placement.GetState() {
-		case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING, pb.PlacementState_NOMINATED:
-		case pb.PlacementState_BOUND:
+		case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING, pb.PlacementState_PLACEMENT_STATE_NOMINATED:
+		case pb.PlacementState_PLACEMENT_STATE_BOUND:
 			m.pods[placement.GetUid()].NodeName = node.GetName()
 		default:
 			return errors.New("unknown placement state")
 		}
-		m.places[placement.GetUid()] = place{slot: placement.GetSlot(), nominated: placement.GetState() == pb.PlacementState_NOMINATED}
+		m.places[placement.GetUid()] = place{slot: placement.GetSlot(), nominated: placement.GetState() == pb.PlacementState_PLACEMENT_STATE_NOMINATED}
 	}
 	return nil
 }

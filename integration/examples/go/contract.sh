@@ -6,7 +6,6 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../../.." && pwd)
 out=${1:-$root/build/examples/go/contract}
-package=proto/outboard/v1alpha1
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 cat >"$out/go.mod" <<'MOD'
@@ -23,11 +22,7 @@ cd "$here"
 tools=$(dirname "$out")/tools
 mkdir -p "$tools"
 go build -o "$tools/" google.golang.org/protobuf/cmd/protoc-gen-go google.golang.org/grpc/cmd/protoc-gen-go-grpc
-# The contract is independent of languages and names no Go package: the packages are given here.
 options=(--go_out="$out" --go-grpc_out="$out" --go_opt=module=outboard.dev/contract --go-grpc_opt=module=outboard.dev/contract)
-cd "$root"
-for file in "$package"/*.proto; do
-  options+=(--go_opt="M$file=outboard.dev/contract;contract" --go-grpc_opt="M$file=outboard.dev/contract;contract")
-done
-rm -f "$out"/*.pb.go
-PATH=$tools:$PATH protoc -I "$root" "${options[@]}" "$package"/*.proto
+cd "$root/proto"
+rm -rf "$out"/*.pb.go "$out/v1beta1" "$out/handshake"
+PATH=$tools:$PATH protoc -I . "${options[@]}" outboard/v1beta1/*.proto outboard/handshake/v1/*.proto

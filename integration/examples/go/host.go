@@ -12,11 +12,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	pb "outboard.dev/contract"
+	handshake "outboard.dev/contract/handshake/v1"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (
-	contractVersion = "v1alpha1"
+	contractVersion = "v1beta1"
 	maxSessions     = 8
 )
 
@@ -35,6 +36,7 @@ type session struct {
 
 // host serves all services that a plugin at filter and score needs.
 type host struct {
+	handshake.UnimplementedHandshakeServiceServer
 	pb.UnimplementedPluginHostServiceServer
 	pb.UnimplementedClusterStateServiceServer
 	pb.UnimplementedPreFilterServiceServer
@@ -53,6 +55,7 @@ type host struct {
 }
 
 func (h *host) register(server *grpc.Server) {
+	handshake.RegisterHandshakeServiceServer(server, h)
 	pb.RegisterPluginHostServiceServer(server, h)
 	pb.RegisterClusterStateServiceServer(server, h)
 	pb.RegisterPreFilterServiceServer(server, h)
@@ -62,10 +65,10 @@ func (h *host) register(server *grpc.Server) {
 }
 
 var codeOf = map[pb.CallError_Reason]codes.Code{
-	pb.CallError_STALE: codes.FailedPrecondition, pb.CallError_ATTEMPT_UNKNOWN: codes.NotFound,
-	pb.CallError_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_WRONG_INSTANCE: codes.FailedPrecondition,
-	pb.CallError_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_INVALID: codes.InvalidArgument,
-	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
+	pb.CallError_REASON_STALE: codes.FailedPrecondition, pb.CallError_REASON_ATTEMPT_UNKNOWN: codes.NotFound,
+	pb.CallError_REASON_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_REASON_WRONG_INSTANCE: codes.FailedPrecondition,
+	pb.CallError_REASON_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_REASON_INVALID: codes.InvalidArgument,
+	pb.CallError_REASON_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_REASON_DRAINING: codes.Unavailable, pb.CallError_REASON_INTERNAL: codes.Internal,
 }
 
 // callError is the error of a call.
@@ -98,24 +101,28 @@ func unaryErrors(ctx context.Context, request any, _ *grpc.UnaryServerInfo, hand
 	return response, nil
 }
 
-func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
-	return &pb.GetHostInfoResponse{
-		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
-		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
+func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (*handshake.HandshakeResponse, error) {
+	return &handshake.HandshakeResponse{
+		ContractVersions: []string{contractVersion}, Instance: h.instance, Build: h.build, BuildDigest: h.digest,
+		StartedUnixMicros: h.started.UnixMicro(),
 	}, nil
+}
+
+func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
+	return &pb.GetHostInfoResponse{Plugins: []*pb.PluginInfo{info()}}, nil
 }
 
 func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.draining {
-		return nil, fail(pb.CallError_DRAINING, "the host is about to exit")
+		return nil, fail(pb.CallError_REASON_DRAINING, "the host is about to exit")
 	}
-	if !sessionID.MatchString(request.GetSessionId()) || request.GetContractVersion() != contractVersion {
-		return nil, fail(pb.CallError_INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version "+contractVersion+" are required")
+	if !sessionID.MatchString(request.GetSessionId()) {
+		return nil, fail(pb.CallError_REASON_INVALID, "session_id ([a-z0-9-]{1,63}) is required")
 	}
 	if s := h.sessions[request.GetSessionId()]; s != nil && s.draining {
-		return nil, fail(pb.CallError_DRAINING, "the session is draining")
+		return nil, fail(pb.CallError_REASON_DRAINING, "the session is draining")
 	}
 	response := &pb.ConfigureResponse{}
 	problem := func(profile, plugin, field, message string) {
@@ -128,7 +135,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 			for _, plugin := range point.GetPlugins() {
 				if plugin != pluginName {
 					problem(profile.GetName(), plugin, "", "this host has no such plugin")
-				} else if p := point.GetExtensionPoint(); p != pb.ExtensionPoint_FILTER && p != pb.ExtensionPoint_SCORE {
+				} else if p := point.GetExtensionPoint(); p != pb.ExtensionPoint_EXTENSION_POINT_FILTER && p != pb.ExtensionPoint_EXTENSION_POINT_SCORE {
 					problem(profile.GetName(), plugin, "", "the plugin is not at "+p.String())
 				}
 			}
@@ -147,7 +154,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	s := h.sessions[request.GetSessionId()]
 	if s == nil {
 		if !h.makeRoom() {
-			return nil, fail(pb.CallError_INVALID, "too many sessions")
+			return nil, fail(pb.CallError_REASON_INVALID, "too many sessions")
 		}
 		s = &session{changed: make(chan struct{}), attempts: map[uint64]string{}}
 		h.sessions[request.GetSessionId()] = s
@@ -174,14 +181,14 @@ func (h *host) makeRoom() bool {
 func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResponse, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	response := &pb.ProbeResponse{HostInstance: h.instance, State: pb.ProbeResponse_READY}
+	response := &pb.ProbeResponse{Instance: h.instance, State: pb.ProbeResponse_STATE_READY}
 	s := h.sessions[request.GetSessionId()]
 	switch {
 	case h.draining || s != nil && s.draining:
-		response.State, response.Reason = pb.ProbeResponse_DRAINING, "the host is draining"
+		response.State, response.Reason = pb.ProbeResponse_STATE_DRAINING, "the host is draining"
 	case request.GetSessionId() == "":
 	case s == nil || s.cache == nil || s.cache.version == 0:
-		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
+		response.State, response.Reason = pb.ProbeResponse_STATE_INITIALIZING, "not configured, or waiting for a snapshot"
 	}
 	if s != nil {
 		response.AttemptsInFlight = uint32(len(s.attempts))
@@ -239,11 +246,11 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 	s := h.sessions[request.GetSessionId()]
 	if request.GetSessionId() == "" {
 		h.mu.Unlock()
-		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"))
+		return toStatus(fail(pb.CallError_REASON_INVALID, "the first message must name the session"))
 	}
 	if s == nil {
 		h.mu.Unlock()
-		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"))
+		return toStatus(fail(pb.CallError_REASON_SESSION_UNKNOWN, "configure the session first"))
 	}
 	if ctx.Err() != nil { // This stream has ended and may be older than the cluster cache's stream.
 		h.mu.Unlock()
@@ -289,9 +296,9 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 			}
 			version, err := h.take(s, mine, request)
 			if err != nil {
-				return toStatus(fail(pb.CallError_INVALID, err.Error()), codes.FailedPrecondition)
+				return toStatus(fail(pb.CallError_REASON_INVALID, err.Error()), codes.FailedPrecondition)
 			}
-			if phase := request.GetPhase(); phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
+			if phase := request.GetPhase(); phase != pb.SyncRequest_PHASE_DELTA && phase != pb.SyncRequest_PHASE_SNAPSHOT_END {
 				continue
 			}
 			ack := &pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: version}}}
@@ -327,6 +334,12 @@ func (s *session) version() int64 {
 
 // enter locks the host and finds the caller's session at exactly the version of the call; `leave` unlocks.
 func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, leave func(), err error) {
+	// The answer must be sent before the deadline.
+	deadline, set := ctx.Deadline()
+	if !set {
+		deadline = time.Now().Add(time.Second)
+	}
+	latest := deadline.Add(-min(time.Until(deadline)/5, 20*time.Millisecond))
 	h.mu.Lock()
 	for {
 		if s, err = h.check(header); err != nil {
@@ -334,26 +347,21 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, le
 			return nil, nil, err
 		}
 		have := s.version()
-		if have == header.GetSnapshotVersion() {
+		if have == header.GetExactVersion() {
 			if !s.profiles[header.GetProfile()] {
 				h.mu.Unlock()
-				return nil, nil, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+				return nil, nil, fail(pb.CallError_REASON_NOT_CONFIGURED, "no profile "+header.GetProfile())
 			}
 			return s, h.mu.Unlock, nil
 		}
-		err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
-		if have > header.GetSnapshotVersion() {
+		err = callError{&pb.CallError{Reason: pb.CallError_REASON_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
+		if have > header.GetExactVersion() {
 			h.mu.Unlock()
 			return nil, nil, err
 		}
 		changed := s.changed
 		h.mu.Unlock()
-		// The answer must be sent before the deadline.
-		timeout := time.Second
-		if deadline, set := ctx.Deadline(); set {
-			timeout = time.Until(deadline) * 9 / 10
-		}
-		timer := time.NewTimer(timeout)
+		timer := time.NewTimer(time.Until(latest))
 		select {
 		case <-changed:
 			timer.Stop()
@@ -368,15 +376,15 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader) (s *session, le
 }
 
 func (h *host) check(header *pb.CallHeader) (*session, error) {
-	if header.GetHostInstance() != h.instance {
-		return nil, fail(pb.CallError_WRONG_INSTANCE, "this is instance "+h.instance)
+	if header.GetInstance() != h.instance {
+		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance "+h.instance)
 	}
 	s := h.sessions[header.GetSessionId()]
 	if s == nil {
-		return nil, fail(pb.CallError_SESSION_UNKNOWN, "no session "+header.GetSessionId())
+		return nil, fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session "+header.GetSessionId())
 	}
-	if header.GetSnapshotVersion() <= 0 {
-		return nil, fail(pb.CallError_INVALID, "snapshot_version is required")
+	if header.GetExactVersion() <= 0 {
+		return nil, fail(pb.CallError_REASON_INVALID, "exact_version is required")
 	}
 	return s, nil
 }

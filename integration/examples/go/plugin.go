@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (
@@ -23,9 +23,9 @@ func info() *pb.PluginInfo {
 	}
 	return &pb.PluginInfo{
 		Name:            pluginName,
-		ExtensionPoints: []pb.ExtensionPoint{pb.ExtensionPoint_FILTER, pb.ExtensionPoint_SCORE},
+		ExtensionPoints: []pb.ExtensionPoint{pb.ExtensionPoint_EXTENSION_POINT_FILTER, pb.ExtensionPoint_EXTENSION_POINT_SCORE},
 		NeededFields:    []string{"Node.metadata.annotations['" + windowAnnotation + "']"},
-		WakeUpEvents:    []*pb.ClusterEvent{node(pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_NODE_ANNOTATION)},
+		WakeUpEvents:    []*pb.ClusterEvent{node(pb.ClusterEvent_ACTION_ADD, pb.ClusterEvent_ACTION_UPDATE_NODE_ANNOTATION)},
 	}
 }
 
@@ -53,7 +53,7 @@ func checkMaintenance(node *pb.Node, now time.Time) (*pb.PluginStatus, error) {
 		return nil, nil
 	}
 	return &pb.PluginStatus{
-		Plugin: pluginName, Code: pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{"node(s) were under maintenance"},
+		Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{"node(s) were under maintenance"},
 	}, nil
 }
 

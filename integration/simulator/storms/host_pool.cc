@@ -49,17 +49,14 @@ absl::Status HostPool::Start(absl::Time now) {
   const std::string address = (*process)->address();
   processes_[address] = *std::move(process);
   const absl::Time deadline = SteadyNow() + kAnswerTimeout;
-  absl::StatusOr<v1alpha1::GetHostInfoResponse> info;
-  std::shared_ptr<grpc::Channel> channel;
+  absl::StatusOr<hosts::HostConnection> host;
   do {
     // It needs a moment until it listens; until then a connection fails at once.
-    channel = hosts::NewHostChannel(address);
-    info = hosts::Handshake(channel, deadline - SteadyNow());
-    if (!info.ok()) absl::SleepFor(absl::Milliseconds(2));
-  } while (absl::IsUnavailable(info.status()) && SteadyNow() < deadline);
-  if (!info.ok()) return info.status();
-  absl::Status taken =
-      hosts_.OnHandshake({kHost, address, std::nullopt, 0}, channel, *std::move(info), now);
+    host = hosts::Handshake(hosts::NewHostChannel(address), deadline - SteadyNow());
+    if (!host.ok()) absl::SleepFor(absl::Milliseconds(2));
+  } while (absl::IsUnavailable(host.status()) && SteadyNow() < deadline);
+  if (!host.ok()) return host.status();
+  absl::Status taken = hosts_.OnHandshake({kHost, address, std::nullopt, 0}, *std::move(host), now);
   if (!taken.ok()) return taken;
   while (ServingAddress() != address) {
     if (SteadyNow() >= deadline)

@@ -9,23 +9,23 @@ namespace {
 
 constexpr char kGpu[] = "nvidia.com/gpu";
 
-void Fill(const Amounts& amounts, v1alpha1::ResourceList* list) {
+void Fill(const Amounts& amounts, v1beta1::ResourceList* list) {
   list->set_cpu_millis(amounts.cpu_millis);
-  if (amounts.gpus > 0) (*list->mutable_extended())[kGpu] = amounts.gpus;
+  if (amounts.gpus > 0) (*list->mutable_scalar())[kGpu] = amounts.gpus;
 }
 
 }  // namespace
 
 kube::PodPtr PodOf(const Gang& gang, int life, size_t member, int incarnation, absl::Time now) {
   auto made = std::make_shared<kube::PodObject>();
-  v1alpha1::Pod& pod = made->pod;
+  v1beta1::Pod& pod = made->pod;
   pod.set_namespace_("default");
   pod.set_name(absl::StrCat(gang.name, "-", member));
   pod.set_uid(absl::StrCat(gang.name, "-", member, ".", life, ".", incarnation));
   pod.set_creation_unix_seconds(absl::ToUnixSeconds(now));
   pod.set_scheduler_name("storm");
   pod.set_priority(gang.priority);
-  v1alpha1::Container* container = pod.add_containers();
+  v1beta1::Container* container = pod.add_containers();
   container->set_name("main");
   container->set_image("train");
   Fill(gang.members[member], container->mutable_requests());
@@ -96,7 +96,7 @@ kube::ClusterObjectPtr ObjectOf(const Gang& gang, int life, absl::Time now) {
   auto made = std::make_shared<kube::ClusterObject>();
   made->object_uid = absl::StrCat("group-", gang.name, ".", life);
   made->resource_version = made->object_uid;
-  v1alpha1::CustomObject* object = made->object.mutable_custom_object();
+  v1beta1::GenericObject* object = made->object.mutable_generic_object();
   object->set_resource(resource);
   object->set_namespace_("default");
   object->set_name(gang.name);
@@ -117,7 +117,7 @@ kube::NodePtr NodeOf(size_t index, int incarnation, const Amounts& amounts) {
   made->node.set_name(NodeName(index));
   made->node.set_uid(absl::StrCat(NodeName(index), ".", incarnation));
   made->resource_version = made->node.uid();
-  v1alpha1::ResourceList* allocatable = made->node.mutable_allocatable();
+  v1beta1::ResourceList* allocatable = made->node.mutable_allocatable();
   Fill(amounts, allocatable);
   allocatable->set_memory_bytes(int64_t{1} << 40);
   allocatable->set_pods(250);

@@ -32,10 +32,10 @@ class Labelled : public outboard::sdk::Plugin, public outboard::sdk::NodeFilterP
 outboard::sdk::PluginDescriptor Descriptor() {
   outboard::sdk::PluginDescriptor descriptor;
   descriptor.name = kName;
-  descriptor.extension_points = {outboard::v1alpha1::FILTER};
+  descriptor.extension_points = {outboard::v1beta1::EXTENSION_POINT_FILTER};
   descriptor.args_schema = kReason;  // the tests distinguish builds by it
   descriptor.wake_up_events = {
-      outboard::sdk::WakeOn("Node", {outboard::v1alpha1::ClusterEvent::ADD})};
+      outboard::sdk::WakeOn("Node", {outboard::v1beta1::ClusterEvent::ACTION_ADD})};
   descriptor.create = [](const outboard::sdk::PluginContext&)
       -> absl::StatusOr<std::unique_ptr<outboard::sdk::Plugin>> {
     return std::make_unique<Labelled>();

@@ -8,8 +8,8 @@
 
 namespace outboard::sdk::testing {
 
-v1alpha1::ResourceList MakeResources(const Quantities& quantities) {
-  v1alpha1::ResourceList list;
+v1beta1::ResourceList MakeResources(const Quantities& quantities) {
+  v1beta1::ResourceList list;
   for (const auto& [name, quantity] : quantities) {
     const absl::Status status = SetResource(name, quantity, &list);
     EXPECT_TRUE(status.ok()) << status;
@@ -38,8 +38,8 @@ NodeBuilder& NodeBuilder::Annotation(const std::string& key, const std::string& 
   return *this;
 }
 
-NodeBuilder& NodeBuilder::Taint(std::string key, std::string value, v1alpha1::TaintEffect effect) {
-  v1alpha1::Taint* taint = node_.add_taints();
+NodeBuilder& NodeBuilder::Taint(std::string key, std::string value, v1beta1::TaintEffect effect) {
+  v1beta1::Taint* taint = node_.add_taints();
   taint->set_key(std::move(key));
   taint->set_value(std::move(value));
   taint->set_effect(effect);
@@ -52,7 +52,7 @@ NodeBuilder& NodeBuilder::Unschedulable() {
 }
 
 NodeBuilder& NodeBuilder::Image(std::string name, int64_t size_bytes) {
-  v1alpha1::ContainerImage* image = node_.add_images();
+  v1beta1::ContainerImage* image = node_.add_images();
   image->add_names(std::move(name));
   image->set_size_bytes(size_bytes);
   return *this;
@@ -73,7 +73,7 @@ PodBuilder& PodBuilder::Requests(const Quantities& quantities) {
 
 PodBuilder& PodBuilder::Container(std::string image, const Quantities& requests) {
   if (!std::exchange(explicit_containers_, true)) pod_.clear_containers();
-  v1alpha1::Container* container = pod_.add_containers();
+  v1beta1::Container* container = pod_.add_containers();
   container->set_name("c" + std::to_string(pod_.containers_size()));
   container->set_image(std::move(image));
   *container->mutable_requests() = MakeResources(requests);
@@ -81,15 +81,15 @@ PodBuilder& PodBuilder::Container(std::string image, const Quantities& requests)
 }
 
 PodBuilder& PodBuilder::InitContainer(const Quantities& requests, bool sidecar) {
-  v1alpha1::Container* container = pod_.add_init_containers();
+  v1beta1::Container* container = pod_.add_init_containers();
   container->set_name("i" + std::to_string(pod_.init_containers_size()));
   *container->mutable_requests() = MakeResources(requests);
   container->set_restart_policy_always(sidecar);
   return *this;
 }
 
-PodBuilder& PodBuilder::HostPort(int32_t port, v1alpha1::Protocol protocol, std::string host_ip) {
-  v1alpha1::ContainerPort* out = pod_.mutable_containers(0)->add_ports();
+PodBuilder& PodBuilder::HostPort(int32_t port, v1beta1::Protocol protocol, std::string host_ip) {
+  v1beta1::ContainerPort* out = pod_.mutable_containers(0)->add_ports();
   out->set_host_port(port);
   out->set_container_port(port);
   out->set_protocol(protocol);
@@ -112,9 +112,9 @@ PodBuilder& PodBuilder::NodeSelector(const std::string& key, const std::string& 
   return *this;
 }
 
-PodBuilder& PodBuilder::Toleration(std::string key, v1alpha1::Toleration::Operator op,
-                                   std::string value, v1alpha1::TaintEffect effect) {
-  v1alpha1::Toleration* toleration = pod_.add_tolerations();
+PodBuilder& PodBuilder::Toleration(std::string key, v1beta1::Toleration::Operator op,
+                                   std::string value, v1beta1::TaintEffect effect) {
+  v1beta1::Toleration* toleration = pod_.add_tolerations();
   toleration->set_key(std::move(key));
   toleration->set_operator_(op);
   toleration->set_value(std::move(value));

@@ -5,14 +5,14 @@
 #include <map>
 #include <string>
 
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 
 namespace outboard::sdk::testing {
 
 // Resources by name with Kubernetes' quantities: {{"cpu", "500m"}, {"memory", "1Gi"},
 // {"nvidia.com/gpu", "2"}}.
 using Quantities = std::map<std::string, std::string>;
-v1alpha1::ResourceList MakeResources(const Quantities& quantities);
+v1beta1::ResourceList MakeResources(const Quantities& quantities);
 
 // A node: NodeBuilder("n1").Allocatable({{"cpu", "2"}}).Label("zone", "a").Build(). Allows 110 pods
 // unless Allocatable sets it.
@@ -22,14 +22,14 @@ class NodeBuilder {
   NodeBuilder& Allocatable(const Quantities& quantities);
   NodeBuilder& Label(const std::string& key, const std::string& value);
   NodeBuilder& Annotation(const std::string& key, const std::string& value);
-  NodeBuilder& Taint(std::string key, std::string value, v1alpha1::TaintEffect effect);
+  NodeBuilder& Taint(std::string key, std::string value, v1beta1::TaintEffect effect);
   NodeBuilder& Unschedulable();
   NodeBuilder& Image(std::string name, int64_t size_bytes);
-  const v1alpha1::Node& Build() const { return node_; }
-  operator const v1alpha1::Node&() const { return node_; }
+  const v1beta1::Node& Build() const { return node_; }
+  operator const v1beta1::Node&() const { return node_; }
 
  private:
-  v1alpha1::Node node_;
+  v1beta1::Node node_;
 };
 
 // A pod in namespace `default` with uid `default/<name>` and, unless Container is called, one
@@ -40,22 +40,22 @@ class PodBuilder {
   PodBuilder& Requests(const Quantities& quantities);  // For the first container.
   PodBuilder& Container(std::string image, const Quantities& requests);
   PodBuilder& InitContainer(const Quantities& requests, bool sidecar = false);
-  PodBuilder& HostPort(int32_t port, v1alpha1::Protocol protocol = v1alpha1::TCP,
+  PodBuilder& HostPort(int32_t port, v1beta1::Protocol protocol = v1beta1::PROTOCOL_TCP,
                        std::string host_ip = "");
   PodBuilder& Label(const std::string& key, const std::string& value);
   PodBuilder& Annotation(const std::string& key, const std::string& value);
   PodBuilder& NodeSelector(const std::string& key, const std::string& value);
-  PodBuilder& Toleration(std::string key, v1alpha1::Toleration::Operator op, std::string value,
-                         v1alpha1::TaintEffect effect);
+  PodBuilder& Toleration(std::string key, v1beta1::Toleration::Operator op, std::string value,
+                         v1beta1::TaintEffect effect);
   PodBuilder& OnNode(std::string node_name);
   PodBuilder& Priority(int32_t priority);
   PodBuilder& Gate(std::string name);
-  v1alpha1::Pod& proto() { return pod_; }  // For everything else.
-  const v1alpha1::Pod& Build() const { return pod_; }
-  operator const v1alpha1::Pod&() const { return pod_; }
+  v1beta1::Pod& proto() { return pod_; }  // For everything else.
+  const v1beta1::Pod& Build() const { return pod_; }
+  operator const v1beta1::Pod&() const { return pod_; }
 
  private:
-  v1alpha1::Pod pod_;
+  v1beta1::Pod pod_;
   bool explicit_containers_ = false;
 };
 

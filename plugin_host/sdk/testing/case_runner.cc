@@ -25,20 +25,18 @@ namespace outboard::sdk::testing {
 namespace {
 
 std::string CodeName(Code code) {
+  if (code == kWait) return "Wait";
+  if (code == kSkip) return "skip";
   switch (code) {
-    case v1alpha1::SUCCESS:
+    case v1beta1::CODE_SUCCESS:
       return "ok";
-    case v1alpha1::ERROR:
+    case v1beta1::CODE_ERROR:
       return "Error";
-    case v1alpha1::UNSCHEDULABLE:
+    case v1beta1::CODE_UNSCHEDULABLE:
       return "Unschedulable";
-    case v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE:
+    case v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE:
       return "UnschedulableAndUnresolvable";
-    case v1alpha1::WAIT:
-      return "Wait";
-    case v1alpha1::SKIP:
-      return "skip";
-    case v1alpha1::PENDING:
+    case v1beta1::CODE_PENDING:
       return "Pending";
     default:
       return "?";
@@ -66,10 +64,10 @@ void CheckKeys(const YAML::Node& yaml, const std::set<std::string>& known) {
   }
 }
 
-void SetNomination(PluginHarness* harness, const v1alpha1::Pod& pod) {
-  harness->Place(pod.uid(), v1alpha1::NOMINATED, pod.nominated_node_name());
+void SetNomination(PluginHarness* harness, const v1beta1::Pod& pod) {
+  harness->Place(pod.uid(), v1beta1::PLACEMENT_STATE_NOMINATED, pod.nominated_node_name());
 }
-void SetNomination(PreemptionHarness* harness, const v1alpha1::Pod& pod) {
+void SetNomination(PreemptionHarness* harness, const v1beta1::Pod& pod) {
   harness->Nominate(pod.uid(), pod.nominated_node_name());
 }
 
@@ -91,7 +89,7 @@ bool Load(const YAML::Node& given, Harness* harness) {
     }
   }
   for (const auto& yaml : given["objects"]) {
-    absl::StatusOr<v1alpha1::ClusterObject> object = ObjectFromYaml(yaml);
+    absl::StatusOr<v1beta1::ClusterObject> object = ObjectFromYaml(yaml);
     if (!object.ok()) {
       ADD_FAILURE() << "objects: " << object.status();
       return false;
@@ -99,7 +97,7 @@ bool Load(const YAML::Node& given, Harness* harness) {
     harness->AddObject(*object);
   }
   for (const auto& yaml : given["nodes"]) {
-    absl::StatusOr<v1alpha1::Node> node = NodeFromYaml(yaml);
+    absl::StatusOr<v1beta1::Node> node = NodeFromYaml(yaml);
     if (!node.ok()) {
       ADD_FAILURE() << "nodes: " << node.status();
       return false;
@@ -107,7 +105,7 @@ bool Load(const YAML::Node& given, Harness* harness) {
     harness->AddNode(*node);
   }
   for (const auto& yaml : given["objects"]) {
-    absl::StatusOr<v1alpha1::ClusterObject> object = ObjectFromYaml(yaml);
+    absl::StatusOr<v1beta1::ClusterObject> object = ObjectFromYaml(yaml);
     if (!object.ok()) {
       ADD_FAILURE() << "objects: " << object.status();
       return false;
@@ -115,7 +113,7 @@ bool Load(const YAML::Node& given, Harness* harness) {
     harness->AddObject(*object);
   }
   for (const auto& yaml : given["pods"]) {
-    absl::StatusOr<v1alpha1::Pod> pod = PodFromYaml(yaml);
+    absl::StatusOr<v1beta1::Pod> pod = PodFromYaml(yaml);
     if (!pod.ok()) {
       ADD_FAILURE() << "pods: " << pod.status();
       return false;
@@ -146,18 +144,18 @@ void ExpectScores(const YAML::Node& expected,
 
 // An object of an event, before or after; ADD lacks `old`, DELETE lacks `new`.
 struct EventObject {
-  v1alpha1::Node node;
-  v1alpha1::Pod pod;
-  v1alpha1::ClusterObject object;
+  v1beta1::Node node;
+  v1beta1::Pod pod;
+  v1beta1::ClusterObject object;
 };
 
 // The object of an event of this resource, in the syntax of `objects`.
-absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& resource,
-                                                            const YAML::Node& yaml) {
-  const auto* kinds = v1alpha1::ClusterObject::descriptor();
+absl::StatusOr<v1beta1::ClusterObject> EventObjectFromYaml(const std::string& resource,
+                                                           const YAML::Node& yaml) {
+  const auto* kinds = v1beta1::ClusterObject::descriptor();
   for (int i = 0; i < kinds->field_count(); ++i) {
     // Resources of custom objects have dots: `widgets.v1.example.com`.
-    const std::string kind = absl::StrContains(resource, '.') ? "CustomObject" : resource;
+    const std::string kind = absl::StrContains(resource, '.') ? "GenericObject" : resource;
     if (!absl::EqualsIgnoreCase(kinds->field(i)->message_type()->name(), kind)) continue;
     YAML::Node object;
     object[kinds->field(i)->camelcase_name()] = yaml;
@@ -166,16 +164,17 @@ absl::StatusOr<v1alpha1::ClusterObject> EventObjectFromYaml(const std::string& r
   return absl::InvalidArgumentError("unknown kind " + resource);
 }
 
-void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::string& expected,
+void ExpectHint(const YAML::Node& yaml, const v1beta1::Pod& pod, const std::string& expected,
                 PluginHarness* harness) {
   ObjectChange change;
   const std::string resource = yaml["resource"].as<std::string>();
   change.resource = resource;
-  ASSERT_TRUE(
-      v1alpha1::ClusterEvent::Action_Parse(yaml["action"].as<std::string>(), &change.action))
+  ASSERT_TRUE(v1beta1::ClusterEvent::Action_Parse(
+      absl::StrCat("ACTION_", yaml["action"].as<std::string>()), &change.action))
       << "unknown action " << yaml["action"].as<std::string>();
-  EXPECT_EQ(change.action == v1alpha1::ClusterEvent::ADD, !yaml["old"]) << "ADD has no `old`";
-  EXPECT_EQ(change.action == v1alpha1::ClusterEvent::DELETE, !yaml["new"]) << "DELETE has no `new`";
+  EXPECT_EQ(change.action == v1beta1::ClusterEvent::ACTION_ADD, !yaml["old"]) << "ADD has no `old`";
+  EXPECT_EQ(change.action == v1beta1::ClusterEvent::ACTION_DELETE, !yaml["new"])
+      << "DELETE has no `new`";
   EventObject before, after;
   for (const char* side : {"old", "new"}) {
     if (!yaml[side]) continue;
@@ -199,7 +198,7 @@ void ExpectHint(const YAML::Node& yaml, const v1alpha1::Pod& pod, const std::str
 }
 
 // Named `events`, and the expected hint of each.
-void ExpectHints(const YAML::Node& events, const YAML::Node& expected, const v1alpha1::Pod& pod,
+void ExpectHints(const YAML::Node& events, const YAML::Node& expected, const v1beta1::Pod& pod,
                  PluginHarness* harness) {
   for (const auto& event : events) {
     const std::string name = event.first.as<std::string>();
@@ -227,10 +226,10 @@ void ExpectTerms(const YAML::Node& expected,
 }
 
 // `n1: a b` for each candidate, the best first; `n1 !1: a b` if a budget is violated.
-std::vector<std::string> CandidateTexts(const v1alpha1::PostFilterResponse& response,
+std::vector<std::string> CandidateTexts(const v1beta1::PostFilterResponse& response,
                                         const ClusterView& cluster) {
   std::vector<std::string> texts;
-  for (const v1alpha1::PreemptionCandidate& candidate : response.candidates()) {
+  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
     std::string text(cluster.node(candidate.slot()).name());
     if (candidate.budget_violations() > 0)
       absl::StrAppend(&text, " !", candidate.budget_violations());
@@ -245,14 +244,14 @@ std::vector<std::string> CandidateTexts(const v1alpha1::PostFilterResponse& resp
 }
 
 void ExpectPostFilter(const PluginDescriptor& descriptor, const YAML::Node& given,
-                      const v1alpha1::Pod& pod, const YAML::Node& expected) {
+                      const v1beta1::Pod& pod, const YAML::Node& expected) {
   auto harness = PreemptionHarness::Create(descriptor, {RoomFilter()},
                                            given["args"] ? YamlToJson(given["args"]) : "");
   ASSERT_TRUE(harness.ok()) << harness.status();
   if (!Load(given, harness->get())) return;
-  const v1alpha1::PostFilterResponse response = (*harness)->Attempt(pod);
+  const v1beta1::PostFilterResponse response = (*harness)->Attempt(pod);
   if (response.has_rejection()) {
-    const v1alpha1::PluginStatus& status = response.rejection();
+    const v1beta1::PluginStatus& status = response.rejection();
     ASSERT_TRUE(expected.IsScalar()) << absl::StrJoin(status.reasons(), "; ");
     EXPECT_EQ(expected.as<std::string>(),
               Text({status.code(),
@@ -288,7 +287,7 @@ void RunCase(const PluginDescriptor& descriptor, const std::string& text) {
   ASSERT_TRUE(harness.ok()) << harness.status();
   PluginHarness& h = **harness;
   if (!Load(given, &h)) return;
-  absl::StatusOr<v1alpha1::Pod> pod = PodFromYaml(given["pod"]);
+  absl::StatusOr<v1beta1::Pod> pod = PodFromYaml(given["pod"]);
   ASSERT_TRUE(pod.ok()) << "pod: " << pod.status();
 
   if (expected["preEnqueue"]) {

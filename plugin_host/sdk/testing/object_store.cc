@@ -18,9 +18,9 @@ bool HasFinalizers(const json& whole) {
 
 }  // namespace
 
-v1alpha1::ClusterObject ObjectStore::ToObject(const Entry& entry) const {
-  v1alpha1::ClusterObject object;
-  v1alpha1::CustomObject& custom = *object.mutable_custom_object();
+v1beta1::ClusterObject ObjectStore::ToObject(const Entry& entry) const {
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& custom = *object.mutable_generic_object();
   custom.set_resource(entry.resource);
   custom.set_namespace_(entry.ns);
   custom.set_name(entry.name);
@@ -44,20 +44,20 @@ void ObjectStore::Publish(const std::string& key) {
   harness_->AddObject(ToObject(entry));
 }
 
-absl::Status ObjectStore::Write(const v1alpha1::Effect& effect) {
+absl::Status ObjectStore::Write(const v1beta1::Effect& effect) {
   if (effect.has_delete_object()) {
-    const v1alpha1::DeleteObject& del = effect.delete_object();
+    const v1beta1::DeleteObject& del = effect.delete_object();
     const std::string key = CustomKey(del.resource(), del.namespace_(), del.name());
     const auto it = entries_.find(key);
     if (it == entries_.end()) return absl::NotFoundError(key);
-    const v1alpha1::CustomObject present = ToObject(it->second).custom_object();
+    const v1beta1::GenericObject present = ToObject(it->second).generic_object();
     if (present.uid() != del.uid() || present.resource_version() != del.resource_version())
       return absl::AbortedError(key);
     it->second.whole["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z";
     Publish(key);
     return absl::OkStatus();
   }
-  const v1alpha1::PutObject& put = effect.put_object();
+  const v1beta1::PutObject& put = effect.put_object();
   const std::string key = CustomKey(put.resource(), put.namespace_(), put.name());
   const auto it = entries_.find(key);
   json whole = json::parse(put.json());
@@ -71,7 +71,7 @@ absl::Status ObjectStore::Write(const v1alpha1::Effect& effect) {
     return absl::OkStatus();
   }
   if (it == entries_.end()) return absl::NotFoundError(key);
-  const v1alpha1::CustomObject present = ToObject(it->second).custom_object();
+  const v1beta1::GenericObject present = ToObject(it->second).generic_object();
   if (present.uid() != put.uid() || present.resource_version() != put.resource_version())
     return absl::AbortedError(key);
   json& stored = it->second.whole;
@@ -93,8 +93,8 @@ absl::Status ObjectStore::Write(const v1alpha1::Effect& effect) {
 int ObjectStore::Tick(absl::Time now) {
   harness_->SetNow(now);
   harness_->Tick();
-  const std::vector<v1alpha1::Effect> written = harness_->TakeWritten();
-  for (const v1alpha1::Effect& effect : written) Write(effect).IgnoreError();
+  const std::vector<v1beta1::Effect> written = harness_->TakeWritten();
+  for (const v1beta1::Effect& effect : written) Write(effect).IgnoreError();
   return static_cast<int>(written.size());
 }
 

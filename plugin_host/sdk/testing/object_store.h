@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
-#include "proto/outboard/v1alpha1/effect.pb.h"
 
 namespace outboard::sdk::testing {
 
@@ -24,7 +24,7 @@ class ObjectStore {
  public:
   explicit ObjectStore(PluginHarness* harness) : harness_(harness) {}
 
-  absl::Status Write(const v1alpha1::Effect& effect);
+  absl::Status Write(const v1beta1::Effect& effect);
   // Ticks once a second and carries out the plugin's writes, until there are none. Returns the
   // number of writes.
   int Settle(absl::Time* now);
@@ -46,7 +46,7 @@ class ObjectStore {
     nlohmann::json whole;
   };
   std::string NextVersion() { return std::to_string(++version_); }
-  v1alpha1::ClusterObject ToObject(const Entry& entry) const;
+  v1beta1::ClusterObject ToObject(const Entry& entry) const;
   // Sends the object to the harness; removes a deleted object without finalizers.
   void Publish(const std::string& key);
 

@@ -22,9 +22,14 @@ bool IsResourceList(const std::string& key) {
                                  "podRequests", "podLimits", "allocatedRequests", "actualRequests"};
   return keys.contains(key);
 }
-bool IsEnum(const std::string& key) {
-  return key == "operator" || key == "effect" || key == "whenUnsatisfiable" ||
-         key == "preemptionPolicy" || key == "nodeAffinityPolicy" || key == "nodeTaintsPolicy";
+// How the values of an enum field begin in the contract; empty: it has another type.
+std::string EnumPrefix(const std::string& key) {
+  if (key == "operator") return "OPERATOR_";
+  if (key == "effect") return "TAINT_EFFECT_";
+  if (key == "whenUnsatisfiable") return "WHEN_UNSATISFIABLE_";
+  if (key == "preemptionPolicy") return "PREEMPTION_POLICY_";
+  if (key == "nodeAffinityPolicy" || key == "nodeTaintsPolicy") return "NODE_INCLUSION_POLICY_";
+  return "";
 }
 bool IsBool(const std::string& key) {
   return key == "unschedulable" || key == "hostNetwork" || key == "restartPolicyAlways" ||
@@ -51,7 +56,7 @@ std::string EnumName(const std::string& text) {
 }
 
 absl::StatusOr<Json> ResourceListJson(const YAML::Node& yaml) {
-  v1alpha1::ResourceList list;
+  v1beta1::ResourceList list;
   for (const auto& entry : yaml) {
     absl::Status status =
         SetResource(entry.first.as<std::string>(), entry.second.as<std::string>(), &list);
@@ -68,7 +73,9 @@ absl::StatusOr<Json> ToJson(const YAML::Node& yaml, const std::string& key, bool
   if (yaml.IsScalar()) {
     const std::string text = yaml.as<std::string>();
     if (!user_map && IsBool(key)) return Json(text == "true");
-    if (!user_map && IsEnum(key)) return Json(EnumName(text));
+    if (!user_map && key == "protocol") return Json(absl::StrCat("PROTOCOL_", text));
+    if (const std::string prefix = EnumPrefix(key); !user_map && !prefix.empty())
+      return Json(absl::StrCat(prefix, EnumName(text)));
     if (!user_map && IsStorage(key)) {
       absl::StatusOr<int64_t> bytes = ParseQuantity(text, 1);
       if (!bytes.ok()) return bytes.status();
@@ -147,7 +154,7 @@ Json ArgsJson(const YAML::Node& yaml) {
 
 }  // namespace
 
-absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml) {
+absl::StatusOr<v1beta1::Pod> PodFromYaml(const YAML::Node& yaml) {
   absl::StatusOr<Json> json = ToJson(yaml, "", false);
   if (!json.ok()) return json.status();
   if (!json->is_object() || !json->contains("name")) {
@@ -162,7 +169,7 @@ absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml) {
     (*json)["containers"] = Json::array({container});
     json->erase("requests");
   }
-  v1alpha1::Pod pod;
+  v1beta1::Pod pod;
   if (absl::Status status = Parse(*json, &pod); !status.ok()) return status;
   if (pod.namespace_().empty()) pod.set_namespace_("default");
   if (pod.uid().empty()) pod.set_uid(absl::StrCat(pod.namespace_(), "/", pod.name()));
@@ -170,10 +177,10 @@ absl::StatusOr<v1alpha1::Pod> PodFromYaml(const YAML::Node& yaml) {
   return pod;
 }
 
-absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml) {
+absl::StatusOr<v1beta1::Node> NodeFromYaml(const YAML::Node& yaml) {
   absl::StatusOr<Json> json = ToJson(yaml, "", false);
   if (!json.ok()) return json.status();
-  v1alpha1::Node node;
+  v1beta1::Node node;
   if (absl::Status status = Parse(*json, &node); !status.ok()) return status;
   if (node.name().empty()) return absl::InvalidArgumentError("a node needs a name");
   if (node.uid().empty()) node.set_uid("uid-" + node.name());
@@ -181,14 +188,14 @@ absl::StatusOr<v1alpha1::Node> NodeFromYaml(const YAML::Node& yaml) {
   return node;
 }
 
-absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
+absl::StatusOr<v1beta1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
   absl::StatusOr<Json> json = ToJson(yaml, "", false);
   if (!json.ok()) return json.status();
   if (!json->is_object() || json->size() != 1 || !json->begin()->is_object()) {
     return absl::InvalidArgumentError("an object is written as {kind: {name: …}}");
   }
   const auto* kind =
-      v1alpha1::ClusterObject::descriptor()->FindFieldByCamelcaseName(json->begin().key());
+      v1beta1::ClusterObject::descriptor()->FindFieldByCamelcaseName(json->begin().key());
   if (kind == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat("unknown kind ", json->begin().key()));
   }
@@ -199,7 +206,7 @@ absl::StatusOr<v1alpha1::ClusterObject> ObjectFromYaml(const YAML::Node& yaml) {
     if (kind->message_type()->FindFieldByName(key) == nullptr || object.contains(key)) continue;
     object[key] = std::string(key) == "uid" ? absl::StrCat("uid-", name) : "default";
   }
-  v1alpha1::ClusterObject result;
+  v1beta1::ClusterObject result;
   if (absl::Status status = Parse(*json, &result); !status.ok()) return status;
   return result;
 }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kProfile[] = "default-scheduler";
 
-Verdict FromProto(const v1alpha1::PluginStatus& status) {
+Verdict FromProto(const v1beta1::PluginStatus& status) {
   return Verdict(status.code(),
                  std::vector<std::string>(status.reasons().begin(), status.reasons().end()));
 }
@@ -42,7 +42,7 @@ struct PluginHarness::Impl : runtime::PushTarget {
   std::vector<std::string> sort_key_changes;
   std::vector<std::string> gate_changes;
   std::vector<std::string> activated;
-  std::vector<v1alpha1::Effect> written;
+  std::vector<v1beta1::Effect> written;
 
   ~Impl() override {
     attempt = runtime::AttemptRecord();
@@ -60,33 +60,34 @@ struct PluginHarness::Impl : runtime::PushTarget {
   void Activate(const std::string&, absl::Span<const std::string> uids) override {
     activated.insert(activated.end(), uids.begin(), uids.end());
   }
-  void Write(const std::string& plugin, v1alpha1::Effect effect) override {
+  void Write(const std::string& plugin, v1beta1::Effect effect) override {
     effect.set_plugin(plugin);
     written.push_back(std::move(effect));
   }
 
-  v1alpha1::SyncRequest Delta() const {
-    v1alpha1::SyncRequest request;
+  v1beta1::SyncRequest Delta() const {
+    v1beta1::SyncRequest request;
+    request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
     request.set_version(cache.version() + 1);
     return request;
   }
-  void Apply(const v1alpha1::SyncRequest& request) {
+  void Apply(const v1beta1::SyncRequest& request) {
     const absl::Status status = cache.Apply(request, now);
     ASSERT_TRUE(status.ok()) << status;
   }
   const runtime::ProfilePlugin& plugin() const { return profile->plugins()[0]; }
 
   // The pod's record; adds an unknown pod.
-  const PodRecord& Record(const v1alpha1::Pod& pod) {
+  const PodRecord& Record(const v1beta1::Pod& pod) {
     if (cache.FindPod(pod.uid()) == nullptr) {
-      v1alpha1::SyncRequest request = Delta();
+      v1beta1::SyncRequest request = Delta();
       *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
       Apply(request);
     }
     return *cache.FindPod(pod.uid());
   }
   // The attempt of a pod; begins it if necessary.
-  const PodRecord& Begin(const v1alpha1::Pod& pod) {
+  const PodRecord& Begin(const v1beta1::Pod& pod) {
     const PodRecord& record = Record(pod);
     if (attempt.profile == nullptr || attempt.pod_uid != pod.uid()) {
       attempt.Begin(next_attempt++, pod.uid(), profile);
@@ -109,33 +110,33 @@ absl::StatusOr<std::unique_ptr<PluginHarness>> PluginHarness::Create(
     const PluginDescriptor& descriptor, absl::string_view args_json) {
   auto impl = std::make_unique<Impl>();
   if (absl::Status status = impl->registry.Add(descriptor); !status.ok()) return status;
-  v1alpha1::ProfileConfig config;
+  v1beta1::ProfileConfig config;
   config.set_name(kProfile);
   for (auto point : descriptor.extension_points) {
-    v1alpha1::PointConfig* out = config.add_points();
+    v1beta1::PointConfig* out = config.add_points();
     out->set_extension_point(point);
     out->add_plugins(descriptor.name);
   }
   if (!args_json.empty()) {
-    v1alpha1::PluginArgs* args = config.add_args();
+    v1beta1::PluginArgs* args = config.add_args();
     args->set_plugin(descriptor.name);
     args->set_args_json(std::string(args_json));
   }
-  google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
+  google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem> problems;
   impl->profile = runtime::Profile::Create(config, impl->registry, &impl->cache, impl.get(),
                                            &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrJoin(problems, "\n", [](std::string* out, const v1alpha1::ConfigProblem& problem) {
+        absl::StrJoin(problems, "\n", [](std::string* out, const v1beta1::ConfigProblem& problem) {
           absl::StrAppend(out, problem.field(), problem.field().empty() ? "" : ": ",
                           problem.message());
         }));
   }
-  v1alpha1::SyncRequest snapshot;
+  v1beta1::SyncRequest snapshot;
   snapshot.set_version(1);
-  snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_BEGIN);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
   impl->Apply(snapshot);
-  snapshot.set_phase(v1alpha1::SyncRequest::SNAPSHOT_END);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
   impl->Apply(snapshot);
   return std::unique_ptr<PluginHarness>(new PluginHarness(std::move(impl)));
 }
@@ -143,11 +144,11 @@ absl::StatusOr<std::unique_ptr<PluginHarness>> PluginHarness::Create(
 PluginHarness::PluginHarness(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PluginHarness::~PluginHarness() = default;
 
-void PluginHarness::AddNode(const v1alpha1::Node& node) {
+void PluginHarness::AddNode(const v1beta1::Node& node) {
   const NodeTable& nodes = impl_->cache.view().nodes();
   auto known = nodes.slot_by_name.find(node.name());
-  v1alpha1::SyncRequest request = impl_->Delta();
-  v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
+  v1beta1::SyncRequest request = impl_->Delta();
+  v1beta1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
   if (known != nodes.slot_by_name.end()) {
     upsert->set_slot(known->second);
   } else if (!impl_->free_slots.empty()) {  // Reuses slots like the shim.
@@ -162,38 +163,38 @@ void PluginHarness::AddNode(const v1alpha1::Node& node) {
 
 void PluginHarness::RemoveNode(const std::string& name) {
   const Slot slot = impl_->cache.view().nodes().slot_by_name.at(name);
-  v1alpha1::SyncRequest request = impl_->Delta();
+  v1beta1::SyncRequest request = impl_->Delta();
   request.add_changes()->mutable_node_remove()->set_slot(slot);
   impl_->Apply(request);
   impl_->free_slots.push_back(slot);
 }
 
-void PluginHarness::AddPod(const v1alpha1::Pod& pod) {
-  v1alpha1::SyncRequest request = impl_->Delta();
+void PluginHarness::AddPod(const v1beta1::Pod& pod) {
+  v1beta1::SyncRequest request = impl_->Delta();
   *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   impl_->Apply(request);
 }
 
 void PluginHarness::RemovePod(const std::string& uid) {
-  v1alpha1::SyncRequest request = impl_->Delta();
+  v1beta1::SyncRequest request = impl_->Delta();
   request.add_changes()->mutable_pod_remove()->set_uid(uid);
   impl_->Apply(request);
 }
 
-void PluginHarness::Place(const std::string& uid, v1alpha1::PlacementState state,
-                          const std::string& node, const std::vector<v1alpha1::Effect>& effects) {
-  v1alpha1::SyncRequest request = impl_->Delta();
-  v1alpha1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
+void PluginHarness::Place(const std::string& uid, v1beta1::PlacementState state,
+                          const std::string& node, const std::vector<v1beta1::Effect>& effects) {
+  v1beta1::SyncRequest request = impl_->Delta();
+  v1beta1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
   placement->mutable_effects()->Add(effects.begin(), effects.end());
   placement->set_uid(uid);
   placement->set_state(state);
-  if (state != v1alpha1::UNPLACED) {
+  if (state != v1beta1::PLACEMENT_STATE_UNPLACED) {
     placement->set_slot(impl_->cache.view().nodes().slot_by_name.at(node));
   }
-  if (state == v1alpha1::WAITING) {
+  if (state == v1beta1::PLACEMENT_STATE_WAITING) {
     placement->set_attempt_id(impl_->attempt.pod_uid == uid ? impl_->attempt.id
                                                             : impl_->next_attempt++);
-    v1alpha1::PluginWait* wait = placement->add_waits();
+    v1beta1::PluginWait* wait = placement->add_waits();
     wait->set_plugin(impl_->plugin().name);
     wait->set_remaining_millis(60000);
   }
@@ -202,27 +203,27 @@ void PluginHarness::Place(const std::string& uid, v1alpha1::PlacementState state
 
 void PluginHarness::AddNamespace(const std::string& name,
                                  const std::map<std::string, std::string>& labels) {
-  v1alpha1::SyncRequest request = impl_->Delta();
-  v1alpha1::Namespace* ns = request.add_changes()->mutable_namespace_upsert()->mutable_namespace_();
+  v1beta1::SyncRequest request = impl_->Delta();
+  v1beta1::Namespace* ns = request.add_changes()->mutable_namespace_upsert()->mutable_namespace_();
   ns->set_name(name);
   ns->mutable_labels()->insert(labels.begin(), labels.end());
   impl_->Apply(request);
 }
 
 void PluginHarness::RemoveNamespace(const std::string& name) {
-  v1alpha1::SyncRequest request = impl_->Delta();
+  v1beta1::SyncRequest request = impl_->Delta();
   request.add_changes()->mutable_namespace_remove()->set_name(name);
   impl_->Apply(request);
 }
 
-void PluginHarness::AddObject(const v1alpha1::ClusterObject& object) {
-  v1alpha1::SyncRequest request = impl_->Delta();
+void PluginHarness::AddObject(const v1beta1::ClusterObject& object) {
+  v1beta1::SyncRequest request = impl_->Delta();
   *request.add_changes()->mutable_object_upsert() = object;
   impl_->Apply(request);
 }
 
-void PluginHarness::RemoveObject(const v1alpha1::ClusterObject& object) {
-  v1alpha1::SyncRequest request = impl_->Delta();
+void PluginHarness::RemoveObject(const v1beta1::ClusterObject& object) {
+  v1beta1::SyncRequest request = impl_->Delta();
   *request.add_changes()->mutable_object_remove() = object;
   impl_->Apply(request);
 }
@@ -231,10 +232,10 @@ void PluginHarness::SetNow(absl::Time now) { impl_->now = now; }
 ClusterView PluginHarness::cluster() const { return impl_->cache.view(); }
 Plugin& PluginHarness::plugin() { return *impl_->plugin().plugin; }
 
-PluginHarness::PreFilterOutcome PluginHarness::PreFilter(const v1alpha1::Pod& pod) {
+PluginHarness::PreFilterOutcome PluginHarness::PreFilter(const v1beta1::Pod& pod) {
   const PodRecord& record = impl_->Record(pod);
   impl_->attempt.Begin(impl_->next_attempt++, pod.uid(), impl_->profile);
-  v1alpha1::PreFilterResponse response;
+  v1beta1::PreFilterResponse response;
   impl_->evaluator.PreFilter(impl_->attempt, record, impl_->now, &response);
   PreFilterOutcome outcome;
   if (response.has_rejection()) {
@@ -249,7 +250,7 @@ PluginHarness::PreFilterOutcome PluginHarness::PreFilter(const v1alpha1::Pod& po
   return outcome;
 }
 
-std::map<std::string, Verdict> PluginHarness::Filter(const v1alpha1::Pod& pod) {
+std::map<std::string, Verdict> PluginHarness::Filter(const v1beta1::Pod& pod) {
   const PreFilterOutcome pre_filter = PreFilter(pod);
   std::map<std::string, Verdict> verdicts;
   if (!pre_filter.verdict.ok() && !pre_filter.verdict.skip()) {
@@ -269,7 +270,7 @@ std::map<std::string, Verdict> PluginHarness::Filter(const v1alpha1::Pod& pod) {
   }
   // Node by node, so that an error on one does not hide the others.
   for (Slot slot : slots) {
-    v1alpha1::FilterResponse response;
+    v1beta1::FilterResponse response;
     std::vector<Slot> feasible;
     impl_->evaluator.Filter(impl_->attempt, *impl_->cache.FindPod(pod.uid()), impl_->now,
                             {&slot, 1}, {}, &response, &feasible);
@@ -282,13 +283,13 @@ std::map<std::string, Verdict> PluginHarness::Filter(const v1alpha1::Pod& pod) {
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::Score(
-    const v1alpha1::Pod& pod, std::vector<std::string> names) {
+    const v1beta1::Pod& pod, std::vector<std::string> names) {
   const PodRecord& record = impl_->Begin(pod);
   const std::vector<Slot> slots = impl_->Slots(names);
-  v1alpha1::PreScoreResponse pre_score;
+  v1beta1::PreScoreResponse pre_score;
   impl_->evaluator.PreScore(impl_->attempt, record, impl_->now, slots, &pre_score);
   if (pre_score.has_error()) return absl::InternalError(pre_score.error().reasons(0));
-  v1alpha1::ScoreResponse score;
+  v1beta1::ScoreResponse score;
   impl_->evaluator.Score(impl_->attempt, record, impl_->now, slots, /*explain=*/false, &score);
   if (score.has_error()) return absl::InternalError(score.error().reasons(0));
   std::map<std::string, int64_t> result;
@@ -301,10 +302,10 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::Score(
 }
 
 absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
-    const v1alpha1::Pod& pod, std::vector<std::string> names) {
+    const v1beta1::Pod& pod, std::vector<std::string> names) {
   const PodRecord& record = impl_->Begin(pod);
   const std::vector<Slot> slots = impl_->Slots(names);
-  v1alpha1::PreScoreResponse pre_score;
+  v1beta1::PreScoreResponse pre_score;
   impl_->evaluator.PreScore(impl_->attempt, record, impl_->now, slots, &pre_score);
   if (pre_score.has_error()) return absl::InternalError(pre_score.error().reasons(0));
   std::map<std::string, int64_t> result;
@@ -319,51 +320,50 @@ absl::StatusOr<std::map<std::string, int64_t>> PluginHarness::RawScore(
   return result;
 }
 
-std::map<std::string, std::map<std::string, double>> PluginHarness::Terms(
-    const v1alpha1::Pod& pod) {
+std::map<std::string, std::map<std::string, double>> PluginHarness::Terms(const v1beta1::Pod& pod) {
   const PodRecord& record = impl_->Begin(pod);
   const std::vector<Slot> slots = impl_->Slots({});
-  v1alpha1::PreScoreResponse pre_score;
+  v1beta1::PreScoreResponse pre_score;
   impl_->evaluator.PreScore(impl_->attempt, record, impl_->now, slots, &pre_score);
-  v1alpha1::ScoreResponse score;
+  v1beta1::ScoreResponse score;
   impl_->evaluator.Score(impl_->attempt, record, impl_->now, slots, /*explain=*/true, &score);
   std::map<std::string, std::map<std::string, double>> result;
   if (score.plugins().empty()) return result;
   for (int i = 0; i < score.plugins(0).terms_size(); ++i) {
     auto& terms = result[impl_->cache.view().nodes().nodes[slots[i]].name()];
-    for (const v1alpha1::ScoreTerm& term : score.plugins(0).terms(i).terms()) {
+    for (const v1beta1::ScoreTerm& term : score.plugins(0).terms(i).terms()) {
       EXPECT_TRUE(terms.emplace(term.name(), term.value()).second) << term.name() << " twice";
     }
   }
   return result;
 }
 
-Verdict PluginHarness::PostFilter(const v1alpha1::Pod& pod) {
+Verdict PluginHarness::PostFilter(const v1beta1::Pod& pod) {
   const PodRecord& record = impl_->Begin(pod);
-  v1alpha1::PostFilterResponse response;
+  v1beta1::PostFilterResponse response;
   impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, {}, &response);
   return response.has_rejection() ? FromProto(response.rejection()) : Verdict::Success();
 }
 
-v1alpha1::PostFilterResponse PluginHarness::PostFilterOfRejected(const v1alpha1::Pod& pod) {
+v1beta1::PostFilterResponse PluginHarness::PostFilterOfRejected(const v1beta1::Pod& pod) {
   const PodRecord& record = impl_->Begin(pod);
-  v1alpha1::PostFilterRequest request;
-  request.mutable_judged()->set_others(v1alpha1::UNSCHEDULABLE);
-  v1alpha1::PostFilterResponse response;
+  v1beta1::PostFilterRequest request;
+  request.mutable_judged()->set_others(v1beta1::CODE_UNSCHEDULABLE);
+  v1beta1::PostFilterResponse response;
   impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, request, &response);
   return response;
 }
 
-Verdict PluginHarness::PreEnqueue(const v1alpha1::Pod& pod) {
+Verdict PluginHarness::PreEnqueue(const v1beta1::Pod& pod) {
   return impl_->plugin().pre_enqueue->PreEnqueue(PodView(&impl_->Record(pod)), impl_->cache.view(),
                                                  impl_->now);
 }
 
-std::string PluginHarness::SortKey(const v1alpha1::Pod& pod) {
+std::string PluginHarness::SortKey(const v1beta1::Pod& pod) {
   return impl_->plugin().queue_sort->SortKey(PodView(&impl_->Record(pod)), impl_->cache.view());
 }
 
-Verdict PluginHarness::Reserve(const v1alpha1::Pod& pod, const std::string& node,
+Verdict PluginHarness::Reserve(const v1beta1::Pod& pod, const std::string& node,
                                ReserveAnswer* answer) {
   const PodRecord& record = impl_->Begin(pod);
   ReserveAnswer ignored;
@@ -371,20 +371,20 @@ Verdict PluginHarness::Reserve(const v1alpha1::Pod& pod, const std::string& node
                                           answer != nullptr ? answer : &ignored);
 }
 
-Verdict PluginHarness::PreBind(const v1alpha1::Pod& pod, const std::string& node,
-                               const std::vector<v1alpha1::Effect>& effects,
-                               const std::vector<v1alpha1::EffectResult>& results,
+Verdict PluginHarness::PreBind(const v1beta1::Pod& pod, const std::string& node,
+                               const std::vector<v1beta1::Effect>& effects,
+                               const std::vector<v1beta1::EffectResult>& results,
                                absl::Duration elapsed) {
   const PodRecord& record = impl_->Begin(pod);
-  std::vector<const v1alpha1::Effect*> effect_pointers;
-  std::vector<const v1alpha1::EffectResult*> result_pointers;
+  std::vector<const v1beta1::Effect*> effect_pointers;
+  std::vector<const v1beta1::EffectResult*> result_pointers;
   for (const auto& effect : effects) effect_pointers.push_back(&effect);
   for (const auto& result : results) result_pointers.push_back(&result);
   return impl_->plugin().pre_bind->PreBind(impl_->View(record), node,
                                            {effect_pointers, result_pointers, elapsed});
 }
 
-std::vector<WaitDecision> PluginHarness::Unreserve(const v1alpha1::Pod& pod,
+std::vector<WaitDecision> PluginHarness::Unreserve(const v1beta1::Pod& pod,
                                                    const std::string& node) {
   const PodRecord& record = impl_->Begin(pod);
   std::vector<WaitDecision> decisions;
@@ -392,7 +392,7 @@ std::vector<WaitDecision> PluginHarness::Unreserve(const v1alpha1::Pod& pod,
   return decisions;
 }
 
-Verdict PluginHarness::Permit(const v1alpha1::Pod& pod, const std::string& node,
+Verdict PluginHarness::Permit(const v1beta1::Pod& pod, const std::string& node,
                               PermitAnswer* answer) {
   const PodRecord& record = impl_->Begin(pod);
   return impl_->plugin().permit->Permit(impl_->View(record), *impl_->cache.view().FindNode(node),
@@ -411,7 +411,7 @@ std::vector<std::string> PluginHarness::TakeGateChanges() {
   return std::exchange(impl_->gate_changes, {});
 }
 
-std::vector<v1alpha1::Effect> PluginHarness::TakeWritten() {
+std::vector<v1beta1::Effect> PluginHarness::TakeWritten() {
   return std::exchange(impl_->written, {});
 }
 
@@ -419,7 +419,7 @@ std::vector<std::string> PluginHarness::TakeActivated() {
   return std::exchange(impl_->activated, {});
 }
 
-std::string PluginHarness::Hint(const v1alpha1::Pod& pod, const ObjectChange& change) {
+std::string PluginHarness::Hint(const v1beta1::Pod& pod, const ObjectChange& change) {
   const PodRecord& record = impl_->Record(pod);
   const runtime::ProfilePlugin& plugin = impl_->plugin();
   if (!runtime::AnyRegistered(plugin.wake_up_events, change.resource, change.action)) {

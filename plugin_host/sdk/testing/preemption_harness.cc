@@ -44,7 +44,7 @@ class Room : public Plugin, public NodeFilterPlugin {
 PluginDescriptor RoomFilter() {
   PluginDescriptor room;
   room.name = "Room";
-  room.extension_points = {v1alpha1::FILTER};
+  room.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   room.create = [](const PluginContext&) -> absl::StatusOr<std::unique_ptr<Plugin>> {
     return std::make_unique<Room>();
   };
@@ -70,9 +70,9 @@ struct PreemptionHarness::Impl : runtime::PushTarget {
   void Activate(const std::string&, absl::Span<const std::string> uids) override {
     activated.insert(activated.end(), uids.begin(), uids.end());
   }
-  void Write(const std::string&, v1alpha1::Effect) override {}
+  void Write(const std::string&, v1beta1::Effect) override {}
 
-  void Apply(v1alpha1::SyncRequest request) {
+  void Apply(v1beta1::SyncRequest request) {
     if (request.version() == 0) request.set_version(cache.version() + 1);
     const absl::Status applied = cache.Apply(request, now);
     ASSERT_TRUE(applied.ok()) << applied;
@@ -83,42 +83,43 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
     const PluginDescriptor& plugin, const std::vector<PluginDescriptor>& filters,
     absl::string_view args_json) {
   auto impl = std::make_unique<Impl>();
-  v1alpha1::ProfileConfig config;
+  v1beta1::ProfileConfig config;
   config.set_name(kPreemptionProfile);
   if (absl::Status added = impl->registry.Add(plugin); !added.ok()) return added;
-  v1alpha1::PointConfig* post_filter = config.add_points();
-  post_filter->set_extension_point(v1alpha1::POST_FILTER);
+  v1beta1::PointConfig* post_filter = config.add_points();
+  post_filter->set_extension_point(v1beta1::EXTENSION_POINT_POST_FILTER);
   post_filter->add_plugins(plugin.name);
-  v1alpha1::PointConfig* filter = config.add_points();
-  filter->set_extension_point(v1alpha1::FILTER);
-  v1alpha1::PointConfig pre_filter;
-  pre_filter.set_extension_point(v1alpha1::PRE_FILTER);
+  v1beta1::PointConfig* filter = config.add_points();
+  filter->set_extension_point(v1beta1::EXTENSION_POINT_FILTER);
+  v1beta1::PointConfig pre_filter;
+  pre_filter.set_extension_point(v1beta1::EXTENSION_POINT_PRE_FILTER);
   for (const PluginDescriptor& descriptor : filters) {
     if (absl::Status added = impl->registry.Add(descriptor); !added.ok()) return added;
     filter->add_plugins(descriptor.name);
     const auto& points = descriptor.extension_points;
-    if (std::count(points.begin(), points.end(), v1alpha1::PRE_FILTER) > 0)
+    if (std::count(points.begin(), points.end(), v1beta1::EXTENSION_POINT_PRE_FILTER) > 0)
       pre_filter.add_plugins(descriptor.name);
   }
   if (pre_filter.plugins_size() > 0) *config.add_points() = pre_filter;
   if (!args_json.empty()) {
-    v1alpha1::PluginArgs* args = config.add_args();
+    v1beta1::PluginArgs* args = config.add_args();
     args->set_plugin(plugin.name);
     args->set_args_json(std::string(args_json));
   }
-  google::protobuf::RepeatedPtrField<v1alpha1::ConfigProblem> problems;
+  google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem> problems;
   impl->profile = runtime::Profile::Create(config, impl->registry, &impl->cache, impl.get(),
                                            &problems, &impl->figures);
   if (impl->profile == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrJoin(problems, "\n", [](std::string* out, const v1alpha1::ConfigProblem& problem) {
+        absl::StrJoin(problems, "\n", [](std::string* out, const v1beta1::ConfigProblem& problem) {
           absl::StrAppend(out, problem.field(), problem.field().empty() ? "" : ": ",
                           problem.message());
         }));
   }
-  v1alpha1::SyncRequest snapshot;
+  v1beta1::SyncRequest snapshot;
   snapshot.set_version(1);
-  for (auto phase : {v1alpha1::SyncRequest::SNAPSHOT_BEGIN, v1alpha1::SyncRequest::SNAPSHOT_END}) {
+  for (auto phase :
+       {v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN, v1beta1::SyncRequest::PHASE_SNAPSHOT_END}) {
     snapshot.set_phase(phase);
     impl->Apply(snapshot);
   }
@@ -128,58 +129,62 @@ absl::StatusOr<std::unique_ptr<PreemptionHarness>> PreemptionHarness::Create(
 PreemptionHarness::PreemptionHarness(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 PreemptionHarness::~PreemptionHarness() = default;
 
-void PreemptionHarness::AddNode(const v1alpha1::Node& node) {
-  v1alpha1::SyncRequest request;
-  v1alpha1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
+void PreemptionHarness::AddNode(const v1beta1::Node& node) {
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
+  v1beta1::NodeUpsert* upsert = request.add_changes()->mutable_node_upsert();
   upsert->set_slot(impl_->next_slot++);
   *upsert->mutable_node() = node;
   impl_->Apply(request);
 }
 
-void PreemptionHarness::AddPod(const v1alpha1::Pod& pod) {
-  v1alpha1::SyncRequest request;
+void PreemptionHarness::AddPod(const v1beta1::Pod& pod) {
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   *request.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   impl_->Apply(request);
 }
 
 void PreemptionHarness::Nominate(const std::string& uid, const std::string& node) {
-  v1alpha1::SyncRequest request;
-  v1alpha1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
+  v1beta1::PodPlacement* placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid(uid);
-  placement->set_state(v1alpha1::NOMINATED);
+  placement->set_state(v1beta1::PLACEMENT_STATE_NOMINATED);
   placement->set_slot(cluster().nodes().slot_by_name.at(node));
   impl_->Apply(request);
 }
 
-void PreemptionHarness::AddBudget(const v1alpha1::PodDisruptionBudget& budget) {
-  v1alpha1::ClusterObject object;
+void PreemptionHarness::AddBudget(const v1beta1::PodDisruptionBudget& budget) {
+  v1beta1::ClusterObject object;
   *object.mutable_pod_disruption_budget() = budget;
   AddObject(object);
 }
 
-void PreemptionHarness::AddObject(const v1alpha1::ClusterObject& object) {
-  v1alpha1::SyncRequest request;
+void PreemptionHarness::AddObject(const v1beta1::ClusterObject& object) {
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   *request.add_changes()->mutable_object_upsert() = object;
   impl_->Apply(request);
 }
 
 void PreemptionHarness::SetNow(absl::Time now) { impl_->now = now; }
 
-v1alpha1::PostFilterResponse PreemptionHarness::Attempt(const v1alpha1::Pod& pod) {
+v1beta1::PostFilterResponse PreemptionHarness::Attempt(const v1beta1::Pod& pod) {
   AddPod(pod);
   const PodRecord& record = *impl_->cache.FindPod(pod.uid());
   runtime::AttemptRecord attempt;
   attempt.Begin(++impl_->last_attempt, pod.uid(), impl_->profile);
-  v1alpha1::PreFilterResponse pre_filter;
+  v1beta1::PreFilterResponse pre_filter;
   impl_->evaluator.PreFilter(attempt, record, impl_->now, &pre_filter);
   EXPECT_FALSE(pre_filter.has_rejection() || pre_filter.has_node_names())
       << "not supported: PreFilter restricts the nodes: " << pre_filter.ShortDebugString();
-  v1alpha1::FilterResponse filter;
+  v1beta1::FilterResponse filter;
   std::vector<Slot> feasible;
   impl_->evaluator.Filter(attempt, record, impl_->now, cluster().node_order(), {}, &filter,
                           &feasible);
   EXPECT_TRUE(feasible.empty()) << "the pod fits without preemption";
-  v1alpha1::PostFilterResponse response;
+  v1beta1::PostFilterResponse response;
   impl_->evaluator.PostFilter(attempt, record, impl_->now, {}, &response);
   return response;
 }
@@ -219,7 +224,7 @@ class TryEach : public Plugin, public PostFilterPlugin {
 PluginDescriptor TryEachPod() {
   PluginDescriptor preemptor;
   preemptor.name = "TryEachPod";
-  preemptor.extension_points = {v1alpha1::POST_FILTER};
+  preemptor.extension_points = {v1beta1::EXTENSION_POINT_POST_FILTER};
   preemptor.create = [](const PluginContext&) { return std::make_unique<TryEach>(); };
   return preemptor;
 }

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
 #include "plugin_host/sdk/plugin.h"
-#include "proto/outboard/v1alpha1/objects.pb.h"
-#include "proto/outboard/v1alpha1/post_filter.pb.h"
 
 namespace outboard::sdk::testing {
 
@@ -35,17 +35,17 @@ class PreemptionHarness {
       absl::string_view args_json = "");
   ~PreemptionHarness();
 
-  void AddNode(const v1alpha1::Node& node);
+  void AddNode(const v1beta1::Node& node);
   // On the node that the pod names, or pending; updates a known pod.
-  void AddPod(const v1alpha1::Pod& pod);
+  void AddPod(const v1beta1::Pod& pod);
   // Nominates a node for a pending pod.
   void Nominate(const std::string& uid, const std::string& node);
-  void AddBudget(const v1alpha1::PodDisruptionBudget& budget);
-  void AddObject(const v1alpha1::ClusterObject& object);
+  void AddBudget(const v1beta1::PodDisruptionBudget& budget);
+  void AddObject(const v1beta1::ClusterObject& object);
   void SetNow(absl::Time now);  // Default: 1970-01-01T00:16:40Z.
   // The pod's attempt: PreFilter, which must pass, Filter on every node, which must find none, and
   // PostFilter.
-  v1alpha1::PostFilterResponse Attempt(const v1alpha1::Pod& pod);
+  v1beta1::PostFilterResponse Attempt(const v1beta1::Pod& pod);
   // Calls OnTick at the time of SetNow; returns the uids that the plugin activated since the last
   // call.
   std::vector<std::string> Tick();

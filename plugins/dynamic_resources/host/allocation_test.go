@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 func expect[T any](t *testing.T, what string, got, want T) {
@@ -40,12 +40,12 @@ func TestTwoPodsNeverGetOneDevice(t *testing.T) {
 	expect(t, "all are in flight", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
 
 	// Assumed, written, visible and bound: nothing changes for others.
-	s.delta(placed(first, pb.PlacementState_ASSUMED, 0, effects...), placed(second, pb.PlacementState_ASSUMED, 0, more...))
-	s.delta(upsert(t, claimResource, showing(t, a, effects)), placed(first, pb.PlacementState_BOUND, 0))
+	s.delta(placed(first, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 0, effects...), placed(second, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 0, more...))
+	s.delta(upsert(t, claimResource, showing(t, a, effects)), placed(first, pb.PlacementState_PLACEMENT_STATE_BOUND, 0))
 	feasible, reason = s.try(third)
 	expect(t, "one is bound, one in flight", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
 	// The second loses its place.
-	s.delta(placed(second, pb.PlacementState_UNPLACED, 0))
+	s.delta(placed(second, pb.PlacementState_PLACEMENT_STATE_UNPLACED, 0))
 	feasible, _ = s.try(third)
 	expect(t, "one was released", feasible, []string{"node-0"})
 	expect(t, "it is that one", devicesOf(t, s.reserve(third, "node-0")), []string{"node-0/gpu-1"})
@@ -65,7 +65,7 @@ func TestInFlightIsReadBackAfterAStart(t *testing.T) {
 	before.try(first)
 	effects := before.reserve(first, "node-0")
 
-	for _, state := range []pb.PlacementState{pb.PlacementState_ASSUMED, pb.PlacementState_WAITING} {
+	for _, state := range []pb.PlacementState{pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING} {
 		// Another host, with only the shim's state.
 		after := newShim(t, 1, append(slices.Clone(objects), placed(first, state, 0, effects...))...)
 		feasible, reason := after.try(second)
@@ -73,7 +73,7 @@ func TestInFlightIsReadBackAfterAStart(t *testing.T) {
 		_, reason = after.try(podAgain(after, "third", "a"))
 		expect(t, "the claim, too", reason, "resource claim default/a is in the process of being allocated")
 		// The claim shows it after the pod is bound: the device is never free in between.
-		after.delta(placed(first, pb.PlacementState_BOUND, 0))
+		after.delta(placed(first, pb.PlacementState_PLACEMENT_STATE_BOUND, 0))
 		_, reason = after.try(second)
 		expect(t, "bound before the claim shows it", reason, "cannot allocate all claims")
 		after.delta(upsert(t, claimResource, showing(t, a, effects)))
@@ -103,7 +103,7 @@ func TestClaimsFromTemplates(t *testing.T) {
 	s := newShim(t, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", devices(1)...)), upsertPod(p))
 	ask := func() string {
 		_, reason := s.try(p)
-		verdicts := call(s, pb.NewPreEnqueueServiceClient(s.connection).PreEnqueue, &pb.PreEnqueueRequest{Header: s.header(), PodUids: []string{p.GetUid()}})
+		verdicts := call(s, pb.NewPreEnqueueServiceClient(s.connection).PreEnqueue, &pb.PreEnqueueRequest{Header: s.headerFrom(), PodUids: []string{p.GetUid()}})
 		gated := strings.Join(verdicts.GetVerdicts()[0].GetReasons(), "")
 		expect(t, "PreEnqueue and PreFilter agree", gated, reason)
 		return reason
@@ -142,7 +142,7 @@ func TestSharedClaim(t *testing.T) {
 	expect(t, "what is written", len(effects), 2)
 	_, reason := s.try(second)
 	expect(t, "on the way", reason, "resource claim default/shared is in the process of being allocated")
-	s.delta(placed(first, pb.PlacementState_ASSUMED, 1, effects...))
+	s.delta(placed(first, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 1, effects...))
 	s.delta(upsert(t, claimResource, showing(t, shared, effects)))
 	feasible, _ := s.try(second)
 	expect(t, "only where it is", feasible, []string{"node-1"})

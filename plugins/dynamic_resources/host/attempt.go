@@ -13,7 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const pluginName = "DynamicResources"
@@ -77,14 +77,14 @@ func reject(code pb.Code, format string, values ...any) *pb.PluginStatus {
 
 // failing formats a rejection as kube-scheduler's framework does: an error names the extension point.
 func failing(where string, rejection *pb.PluginStatus) *pb.PluginStatus {
-	if rejection.GetCode() != pb.Code_ERROR {
+	if rejection.GetCode() != pb.Code_CODE_ERROR {
 		return rejection
 	}
-	return reject(pb.Code_ERROR, "running %s: %s", where, rejection.GetReasons()[0])
+	return reject(pb.Code_CODE_ERROR, "running %s: %s", where, rejection.GetReasons()[0])
 }
 
 func unresolvable(reason string) *pb.PluginStatus {
-	return reject(pb.Code_UNSCHEDULABLE_AND_UNRESOLVABLE, "%s", reason)
+	return reject(pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, "%s", reason)
 }
 
 // cut shortens a reason to the contract's limit.
@@ -132,7 +132,7 @@ func (a *attempt) check(c *claims, index int, one *claim) *pb.PluginStatus {
 		if allocation.NodeSelector != nil {
 			selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
 			if err != nil {
-				return reject(pb.Code_ERROR, "%s", err.Error())
+				return reject(pb.Code_CODE_ERROR, "%s", err.Error())
 			}
 			a.availableOn[index] = selector
 		}
@@ -169,7 +169,7 @@ func (a *attempt) check(c *claims, index int, one *claim) *pb.PluginStatus {
 
 func checkClass(c *claims, class, request string) *pb.PluginStatus {
 	if class == "" {
-		return reject(pb.Code_ERROR, "request %s: unsupported request type", request)
+		return reject(pb.Code_CODE_ERROR, "request %s: unsupported request type", request)
 	}
 	if c.inventory.classes[class] == nil {
 		return unresolvable(fmt.Sprintf("request %s: device class %s does not exist", request, class))

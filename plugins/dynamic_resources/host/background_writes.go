@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // BenchmarkPods places pods, each with its own claim, as a shim does: one cycle, one call and two messages per pod.
@@ -20,7 +20,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 	ctx := context.Background()
 	profile := &pb.ProfileConfig{Name: "default-scheduler"}
 	if _, err := pb.NewPluginHostServiceClient(connection).Configure(ctx, &pb.ConfigureRequest{
-		SessionId: "bench", ContractVersion: contractVersion, Profiles: []*pb.ProfileConfig{profile},
+		SessionId: "bench", Profiles: []*pb.ProfileConfig{profile},
 	}); err != nil {
 		b.Fatal(err)
 	}
@@ -31,10 +31,13 @@ func benchmarkPods(b *testing.B, nodes int) {
 	version := int64(1)
 	send := func(request *pb.SyncRequest) {
 		request.Version = version
+		if request.Phase == pb.SyncRequest_PHASE_UNSPECIFIED {
+			request.Phase = pb.SyncRequest_PHASE_DELTA
+		}
 		if err := stream.Send(request); err != nil {
 			b.Fatal(err)
 		}
-		if request.Phase != pb.SyncRequest_SNAPSHOT_END {
+		if request.Phase != pb.SyncRequest_PHASE_SNAPSHOT_END {
 			return // As a shim, whose calls name the version.
 		}
 		for {
@@ -49,7 +52,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 	}
 	snapshot := snapshotOf(b, nodes)
 	send(snapshot)
-	send(&pb.SyncRequest{Phase: pb.SyncRequest_SNAPSHOT_END})
+	send(&pb.SyncRequest{Phase: pb.SyncRequest_PHASE_SNAPSHOT_END})
 	reserve := pb.NewReserveServiceClient(connection)
 	cycles, err := pb.NewCycleServiceClient(connection).Cycle(ctx)
 	if err != nil {
@@ -63,7 +66,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 		c := newClaim(name, exactly1("gpu", "gpu"))
 		version++
 		send(&pb.SyncRequest{Changes: []*pb.Change{upsert(b, claimResource, c), upsertPod(p)}})
-		header := &pb.CallHeader{SessionId: "bench", HostInstance: "claims-test", AttemptId: uint64(i + 1), SnapshotVersion: version, Profile: "default-scheduler"}
+		header := &pb.CallHeader{SessionId: "bench", Instance: "claims-test", AttemptId: uint64(i + 1), Version: &pb.CallHeader_ExactVersion{ExactVersion: version}, Profile: "default-scheduler"}
 		if err := cycles.Send(&pb.CycleRequest{Header: header, DeadlineMicros: 1e6, PreFilter: &pb.PreFilterRequest{PodUid: p.GetUid()},
 			Filter: &pb.FilterRequest{StartOffset: offset}}); err != nil {
 			b.Fatal(err)
@@ -89,14 +92,14 @@ func benchmarkPods(b *testing.B, nodes int) {
 		}
 		version++
 		send(&pb.SyncRequest{EndedAttempts: []uint64{uint64(i + 1)}, Changes: []*pb.Change{
-			placed(p, pb.PlacementState_ASSUMED, feasible[i%len(feasible)], answer.GetEffects()...), upsert(b, claimResource, showing(b, c, answer.GetEffects())),
+			placed(p, pb.PlacementState_PLACEMENT_STATE_ASSUMED, feasible[i%len(feasible)], answer.GetEffects()...), upsert(b, claimResource, showing(b, c, answer.GetEffects())),
 		}})
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pods/s")
 }
 
 func snapshotOf(b *testing.B, nodes int) *pb.SyncRequest {
-	snapshot := &pb.SyncRequest{SessionId: "bench", Phase: pb.SyncRequest_SNAPSHOT_BEGIN, NodeOrder: &pb.NodeOrder{}, Changes: []*pb.Change{upsert(b, classResource, gpuClass())}}
+	snapshot := &pb.SyncRequest{SessionId: "bench", Phase: pb.SyncRequest_PHASE_SNAPSHOT_BEGIN, NodeOrder: &pb.NodeOrder{}, Changes: []*pb.Change{upsert(b, classResource, gpuClass())}}
 	for i := range nodes {
 		snapshot.Changes = append(snapshot.Changes, &pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: uint32(i), Node: nodeNamed(i)}}},
 			upsert(b, sliceResource, newSlice(fmt.Sprintf("node-%d", i), devices(10)...)))

@@ -8,7 +8,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // The maximum number of pods in a call.
@@ -26,7 +26,7 @@ func (h *host) PreEnqueue(ctx context.Context, request *pb.PreEnqueueRequest) (*
 	}
 	response := &pb.PreEnqueueResponse{}
 	for _, uid := range request.GetPodUids() {
-		verdict := &pb.PluginStatus{}
+		verdict := &pb.PluginStatus{Code: pb.Code_CODE_SUCCESS}
 		if _, err := s.cache.claims.of(s.cache.pods[uid].get()); err != nil {
 			verdict = unresolvable(err.Error())
 		}
@@ -40,10 +40,10 @@ func (s *session) checkPods(h *host, header *pb.CallHeader, uids []string) error
 		return err
 	}
 	if h.draining.Load() {
-		return fail(pb.CallError_DRAINING, "the host is about to exit")
+		return fail(pb.CallError_REASON_DRAINING, "the host is about to exit")
 	}
 	if len(uids) > maxPods {
-		return fail(pb.CallError_INVALID, fmt.Sprintf("%d pods", len(uids)))
+		return fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d pods", len(uids)))
 	}
 	for _, uid := range uids {
 		if _, err := s.pod(uid); err != nil {
@@ -69,7 +69,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 	}
 	id := request.GetHeader().GetAttemptId()
 	if id == 0 {
-		return nil, fail(pb.CallError_INVALID, "attempt_id is required")
+		return nil, fail(pb.CallError_REASON_INVALID, "attempt_id is required")
 	}
 	p, err := s.pod(request.GetPodUid())
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return &pb.PostFilterResponse{Rejection: reject(pb.Code_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}, nil
+	return &pb.PostFilterResponse{Rejection: reject(pb.Code_CODE_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}, nil
 }
 
 // nothingToDeallocate is the answer for pods without claims; the host never sees most of them.
@@ -236,10 +236,10 @@ func (s *session) nodes(set *pb.NodeSet) ([]*node, error) {
 	for _, slot := range set.GetSlots() {
 		n := s.cache.nodes[slot]
 		if n == nil {
-			return nil, fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
+			return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
 		}
 		if seen[slot] {
-			return nil, fail(pb.CallError_INVALID, fmt.Sprintf("slot %d is named twice", slot))
+			return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("slot %d is named twice", slot))
 		}
 		seen[slot] = true
 		found = append(found, n)

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	v1 "k8s.io/api/core/v1"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // node of the cluster cache. Immutable, except for its counter.
@@ -39,7 +39,7 @@ func (p *pod) get() *v1.Pod {
 // holdsPlace returns whether the pod counts as being on a node.
 func (p *pod) holdsPlace() bool {
 	switch p.state {
-	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING, pb.PlacementState_BOUND:
+	case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING, pb.PlacementState_PLACEMENT_STATE_BOUND:
 		return true
 	}
 	return p.proto.GetNodeName() != ""
@@ -92,7 +92,7 @@ func (m *clusterCache) apply(request *pb.SyncRequest, decoded []any) error {
 	if nanos := request.GetTimeUnixNanos(); nanos > m.time {
 		m.time = nanos
 	}
-	if phase := request.GetPhase(); phase == pb.SyncRequest_DELTA || phase == pb.SyncRequest_SNAPSHOT_END {
+	if phase := request.GetPhase(); phase == pb.SyncRequest_PHASE_DELTA || phase == pb.SyncRequest_PHASE_SNAPSHOT_END {
 		m.version, m.snapshot = request.GetVersion(), 0
 	}
 	return nil
@@ -104,15 +104,15 @@ func (m *clusterCache) begin(request *pb.SyncRequest) error {
 	switch phase := request.GetPhase(); {
 	case version < 1:
 		return errors.New("version must be at least 1")
-	case phase == pb.SyncRequest_SNAPSHOT_BEGIN:
+	case phase == pb.SyncRequest_PHASE_SNAPSHOT_BEGIN:
 		time := m.time
 		*m = *newClusterCache(m.warn)
 		m.snapshot, m.time = version, time
-	case phase == pb.SyncRequest_SNAPSHOT_MORE || phase == pb.SyncRequest_SNAPSHOT_END:
+	case phase == pb.SyncRequest_PHASE_SNAPSHOT_MORE || phase == pb.SyncRequest_PHASE_SNAPSHOT_END:
 		if m.snapshot != version {
 			return errors.New("a chunk of a snapshot without its beginning, or of another version")
 		}
-	case phase != pb.SyncRequest_DELTA:
+	case phase != pb.SyncRequest_PHASE_DELTA:
 		return errors.New("unknown phase")
 	case m.snapshot != 0:
 		return errors.New("a change between the chunks of a snapshot")
@@ -156,9 +156,9 @@ func (m *clusterCache) change(change *pb.Change, object any) error {
 	case *pb.Change_PodPlacement:
 		return m.place(c.PodPlacement)
 	case *pb.Change_ObjectUpsert:
-		m.setObject(c.ObjectUpsert.GetCustomObject(), object)
+		m.setObject(c.ObjectUpsert.GetGenericObject(), object)
 	case *pb.Change_ObjectRemove:
-		m.setObject(c.ObjectRemove.GetCustomObject(), nil)
+		m.setObject(c.ObjectRemove.GetGenericObject(), nil)
 	}
 	return nil
 }
@@ -171,11 +171,11 @@ func (m *clusterCache) setNode(slot uint32, from *pb.Node) error {
 	if _, elsewhere := m.slots[from.GetName()]; old == nil && (elsewhere || from.GetName() == "") {
 		return fmt.Errorf("node %q has no name, or is in another slot already", from.GetName())
 	}
-	if old != nil && maps.Equal(old.object.Labels, from.GetLabels()) && maps.Equal(old.allocatable, from.GetAllocatable().GetExtended()) {
+	if old != nil && maps.Equal(old.object.Labels, from.GetLabels()) && maps.Equal(old.allocatable, from.GetAllocatable().GetScalar()) {
 		return nil
 	}
 	m.nodes[slot] = &node{
-		slot: slot, uid: from.GetUid(), object: nodeObject(from), allocatable: from.GetAllocatable().GetExtended(),
+		slot: slot, uid: from.GetUid(), object: nodeObject(from), allocatable: from.GetAllocatable().GetScalar(),
 		counter: m.claims.inventory.counter(from.GetName()),
 	}
 	m.slots[from.GetName()] = slot
@@ -219,11 +219,11 @@ func (m *clusterCache) place(placement *pb.PodPlacement) error {
 		return fmt.Errorf("no pod %s", placement.GetUid())
 	}
 	state := placement.GetState()
-	if state != pb.PlacementState_UNPLACED && m.nodes[placement.GetSlot()] == nil {
+	if state != pb.PlacementState_PLACEMENT_STATE_UNPLACED && m.nodes[placement.GetSlot()] == nil {
 		return fmt.Errorf("no node in slot %d", placement.GetSlot())
 	}
 	switch state {
-	case pb.PlacementState_ASSUMED, pb.PlacementState_WAITING:
+	case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING:
 		if len(placement.GetEffects()) > 0 {
 			flights, err := m.claims.flightsFrom(p.get(), placement.GetEffects())
 			if err != nil {
@@ -231,9 +231,9 @@ func (m *clusterCache) place(placement *pb.PodPlacement) error {
 			}
 			m.claims.setInFlight(p.proto.GetUid(), flights)
 		}
-	case pb.PlacementState_BOUND:
+	case pb.PlacementState_PLACEMENT_STATE_BOUND:
 		p.proto.NodeName = m.nodes[placement.GetSlot()].object.Name
-	case pb.PlacementState_UNPLACED, pb.PlacementState_NOMINATED:
+	case pb.PlacementState_PLACEMENT_STATE_UNPLACED, pb.PlacementState_PLACEMENT_STATE_NOMINATED:
 		if p.proto.GetNodeName() == "" {
 			m.claims.dropInFlight(p.proto.GetUid())
 		}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // podObject returns the fields of the pod that Kubernetes' packages read here.
@@ -72,7 +72,7 @@ func resourceList(from *pb.ResourceList) v1.ResourceList {
 	if from.EphemeralStorageBytes != nil {
 		list[v1.ResourceEphemeralStorage] = *resource.NewQuantity(from.GetEphemeralStorageBytes(), resource.BinarySI)
 	}
-	for name, amount := range from.GetExtended() {
+	for name, amount := range from.GetScalar() {
 		list[v1.ResourceName(name)] = *resource.NewQuantity(amount, resource.DecimalSI)
 	}
 	return list
@@ -82,12 +82,12 @@ func resourceList(from *pb.ResourceList) v1.ResourceList {
 func namesExtendedResources(p *pb.Pod) bool {
 	for _, containers := range [][]*pb.Container{p.GetContainers(), p.GetInitContainers()} {
 		for _, c := range containers {
-			if slices.ContainsFunc(slices.Collect(maps.Keys(c.GetRequests().GetExtended())), isExtendedResource) {
+			if slices.ContainsFunc(slices.Collect(maps.Keys(c.GetRequests().GetScalar())), isExtendedResource) {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(slices.Collect(maps.Keys(p.GetOverhead().GetExtended())), isExtendedResource)
+	return slices.ContainsFunc(slices.Collect(maps.Keys(p.GetOverhead().GetScalar())), isExtendedResource)
 }
 
 // isExtendedResource is kube-scheduler's rule for names that a class may provide: outside Kubernetes' domains, or the

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // Cycle answers all points from PreFilter to Score in one stream, pod by pod, like the separate services.
@@ -29,9 +29,9 @@ func (h *host) Cycle(stream grpc.BidiStreamingServer[pb.CycleRequest, pb.CycleRe
 			header = &pb.CallHeader{}
 		}
 		if sessionID == "" {
-			sessionID, instance = header.GetSessionId(), header.GetHostInstance()
+			sessionID, instance = header.GetSessionId(), header.GetInstance()
 		}
-		header.SessionId, header.HostInstance = sessionID, instance
+		header.SessionId, header.Instance = sessionID, instance
 		if err := stream.Send(h.answerCycle(stream.Context(), request, header)); err != nil {
 			return err
 		}
@@ -43,7 +43,7 @@ func (h *host) answerCycle(ctx context.Context, request *pb.CycleRequest, header
 	defer func() {
 		if fault := recover(); fault != nil {
 			logFault("Cycle", fault)
-			response = &pb.CycleResponse{AttemptId: header.GetAttemptId(), Error: &pb.CallError{Reason: pb.CallError_INTERNAL, Message: cut(fmt.Sprint(fault))}}
+			response = &pb.CycleResponse{AttemptId: header.GetAttemptId(), Error: &pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(fmt.Sprint(fault))}}
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(request.GetDeadlineMicros())*time.Microsecond)
@@ -54,7 +54,7 @@ func (h *host) answerCycle(ctx context.Context, request *pb.CycleRequest, header
 	}
 	var call callError
 	if !errors.As(err, &call) {
-		call = callError{&pb.CallError{Reason: pb.CallError_INTERNAL, Message: cut(err.Error())}}
+		call = callError{&pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(err.Error())}}
 	}
 	return &pb.CycleResponse{AttemptId: header.GetAttemptId(), Error: call.CallError}
 }
@@ -75,7 +75,7 @@ func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *p
 	if filter == nil {
 		filter = &pb.FilterRequest{}
 	}
-	filter.Header, filter.Hypotheses = header, nil
+	filter.Header, filter.SimulatedNodes = header, nil
 	response.Filter, err = h.Filter(ctx, filter)
 	if err != nil || response.Filter.GetError() != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // verdict is Filter's result for a node.
@@ -139,7 +139,7 @@ func (a *attempt) arm(ctx context.Context, m *clusterCache, q *question) {
 func (a *attempt) answer(ctx context.Context, q *question) {
 	s := q.open
 	fault := func(format string, values ...any) {
-		s.key, q.verdict.rejection = "", reject(pb.Code_ERROR, format, values...)
+		s.key, q.verdict.rejection = "", reject(pb.Code_CODE_ERROR, format, values...)
 	}
 	if s.failure != nil {
 		fault("%s", s.failure.Error())

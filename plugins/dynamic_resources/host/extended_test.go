@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const extendedName = "example.com/gpu"
@@ -29,7 +29,7 @@ func asking(name string, amounts ...int64) *pb.Pod {
 	for i, amount := range amounts {
 		cpu := int64(100)
 		p.Containers = append(p.Containers, &pb.Container{
-			Name: fmt.Sprintf("c%d", i), Requests: &pb.ResourceList{CpuMillis: &cpu, Extended: map[string]int64{extendedName: amount}},
+			Name: fmt.Sprintf("c%d", i), Requests: &pb.ResourceList{CpuMillis: &cpu, Scalar: map[string]int64{extendedName: amount}},
 		})
 	}
 	return p
@@ -50,7 +50,7 @@ func claimOf(t *testing.T, effects []*pb.Effect) *resourceapi.ResourceClaim {
 func TestExtendedResources(t *testing.T) {
 	p, q := asking("p", 1, 1), asking("q", 1)
 	withPlugin := nodeNamed(1)
-	withPlugin.Allocatable.Extended = map[string]int64{extendedName: 4}
+	withPlugin.Allocatable.Scalar = map[string]int64{extendedName: 4}
 	s := newShim(t, 2, upsert(t, classResource, standingClass()), upsert(t, sliceResource, newSlice("node-0", devices(2)...)), upsertPod(p), upsertPod(q))
 	s.delta(&pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: 1, Node: withPlugin}}})
 	feasible, _ := s.try(p)
@@ -74,7 +74,7 @@ func TestExtendedResources(t *testing.T) {
 
 	// In flight, also once the claim exists, and for a host that starts later.
 	_, reason := s.try(q)
-	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, effects...), upsert(t, claimResource, made))
+	s.delta(placed(p, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 0, effects...), upsert(t, claimResource, made))
 	feasible, _ = s.try(q)
 	expect(t, "only the device plugin's", fmt.Sprint(feasible, reason), "[node-1]")
 	s.delta(upsert(t, claimResource, showing(t, made, effects)))
@@ -82,7 +82,7 @@ func TestExtendedResources(t *testing.T) {
 	expect(t, "as the claim shows", feasible, []string{"node-1"})
 
 	// The pod loses its place: the finalizer is removed first, then the claim.
-	s.delta(placed(p, pb.PlacementState_UNPLACED, 0))
+	s.delta(placed(p, pb.PlacementState_PLACEMENT_STATE_UNPLACED, 0))
 	s.unreserve(p, "node-0")
 	release := await(t, s.effects)
 	expect(t, "the finalizer", release.GetPatchObject().GetJson(), `{"metadata":{"$deleteFromPrimitiveList/finalizers":["resource.kubernetes.io/delete-protection"]}}`)
@@ -99,13 +99,13 @@ func TestExtendedResources(t *testing.T) {
 
 func TestInitContainersUseDevicesAgain(t *testing.T) {
 	p := asking("p", 1, 2)
-	p.InitContainers = []*pb.Container{{Name: "init", Requests: &pb.ResourceList{Extended: map[string]int64{extendedName: 4}}}}
-	p.Containers[1].Requests.Extended["example.com/other"] = 1
+	p.InitContainers = []*pb.Container{{Name: "init", Requests: &pb.ResourceList{Scalar: map[string]int64{extendedName: 4}}}}
+	p.Containers[1].Requests.Scalar["example.com/other"] = 1
 	other := nodeNamed(0)
 	s := newShim(t, 1, upsert(t, classResource, standingClass()), upsert(t, sliceResource, newSlice("node-0", devices(8)...)), upsertPod(p))
 	_, reason := s.try(p)
 	expect(t, "no node has the other resource", reason, "cannot fit resource")
-	other.Allocatable.Extended = map[string]int64{"example.com/other": 1}
+	other.Allocatable.Scalar = map[string]int64{"example.com/other": 1}
 	s.delta(&pb.Change{Change: &pb.Change_NodeUpsert{NodeUpsert: &pb.NodeUpsert{Slot: 0, Node: other}}})
 	if feasible, reason := s.try(p); len(feasible) != 1 {
 		t.Fatal(reason)
@@ -157,7 +157,7 @@ func TestDevicesThatHaveToGetReady(t *testing.T) {
 	s.delta(upsert(t, claimResource, c))
 	preBind := func(elapsed time.Duration) string {
 		answer := call(s, pb.NewPreBindServiceClient(s.connection).PreBind, &pb.PreBindRequest{
-			Header: s.header(), PodUid: p.GetUid(), NodeName: "node-0", Effects: effects, Results: []*pb.EffectResult{{Key: effects[0].GetKey()}},
+			Header: s.headerFrom(), PodUid: p.GetUid(), NodeName: "node-0", Effects: effects, Results: []*pb.EffectResult{{Key: effects[0].GetKey()}},
 			ElapsedMillis: elapsed.Milliseconds(),
 		})
 		return fmt.Sprint(answer.GetWait(), answer.GetRejection().GetReasons())
@@ -190,10 +190,10 @@ func TestUnreserveTakesThePodOffItsClaims(t *testing.T) {
 	s := newShim(t, 1, upsert(t, classResource, gpuClass()), upsert(t, sliceResource, newSlice("node-0", devices(1)...)), upsert(t, claimResource, c), upsertPod(p))
 	s.try(p)
 	effects := s.reserve(p, "node-0")
-	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, effects...))
+	s.delta(placed(p, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 0, effects...))
 	// Unreserved before the cluster cache shows the writes.
 	s.unreserve(p, "node-0")
-	s.delta(placed(p, pb.PlacementState_UNPLACED, 0))
+	s.delta(placed(p, pb.PlacementState_PLACEMENT_STATE_UNPLACED, 0))
 	select {
 	case early := <-s.effects:
 		t.Fatal(early)

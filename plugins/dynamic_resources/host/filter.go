@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (
@@ -84,20 +84,20 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 		return nil, err
 	}
 	defer found.close()
-	hypotheses := len(request.GetHypotheses()) > 0
+	hypotheses := len(request.GetSimulatedNodes()) > 0
 	enough := len(nodes)
 	if !hypotheses {
 		enough = enoughNodes(len(nodes), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
-		if given := int(request.GetEnoughNodes()); given > 0 { // Only inside a cycle.
+		if given := int(request.GetNumFeasibleNodesToFind()); given > 0 { // Only inside a cycle.
 			enough = given
 		}
 	}
 	p := packer{reasons: map[string]uint32{}}
 	err = found.run(ctx, nodes, func(q *question) bool {
 		switch rejection := q.verdict.rejection; {
-		case rejection.GetCode() == pb.Code_ERROR && hypotheses: // For simulated nodes, a failure is a rejection.
+		case rejection.GetCode() == pb.Code_CODE_ERROR && hypotheses: // For simulated nodes, a failure is a rejection.
 			p.add(unresolvable(rejection.GetReasons()[0]))
-		case rejection.GetCode() == pb.Code_ERROR:
+		case rejection.GetCode() == pb.Code_CODE_ERROR:
 			p.answer.Error = failing(`"`+pluginName+`" filter plugin`, rejection)
 			return false
 		case rejection == nil && p.feasible == enough:
@@ -132,14 +132,14 @@ func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node
 
 func (s *session) nodesToEvaluate(request *pb.FilterRequest) ([]*node, error) {
 	m := s.cache
-	if hypotheses := request.GetHypotheses(); len(hypotheses) > 0 {
+	if hypotheses := request.GetSimulatedNodes(); len(hypotheses) > 0 {
 		if len(hypotheses) > maxHypotheses {
-			return nil, fail(pb.CallError_INVALID, fmt.Sprintf("%d hypotheses", len(hypotheses)))
+			return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d hypotheses", len(hypotheses)))
 		}
 		nodes := make([]*node, len(hypotheses))
 		for i, hypothesis := range hypotheses {
 			if hypothesis.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != hypothesis.GetSlot()) {
-				return nil, fail(pb.CallError_INVALID, "a hypothesis continues a hypothesis about another node")
+				return nil, fail(pb.CallError_REASON_INVALID, "a hypothesis continues a hypothesis about another node")
 			}
 			if err := m.checkHypothesis(hypothesis); err != nil {
 				return nil, err
@@ -168,22 +168,22 @@ func (s *session) nodesToEvaluate(request *pb.FilterRequest) ([]*node, error) {
 	return append(nodes[start:len(nodes):len(nodes)], nodes[:start]...), nil
 }
 
-func (m *clusterCache) checkHypothesis(hypothesis *pb.Hypothesis) error {
+func (m *clusterCache) checkHypothesis(hypothesis *pb.SimulatedNode) error {
 	if m.nodes[hypothesis.GetSlot()] == nil {
-		return fail(pb.CallError_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
+		return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
 	}
 	for _, uid := range hypothesis.GetRemovedPodUids() {
 		p := m.pods[uid]
 		if p == nil {
-			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 		}
 		if slot, placed := m.slotOf(p); !hypothesis.GetContinues() && (!placed || slot != hypothesis.GetSlot()) {
-			return fail(pb.CallError_OBJECT_UNKNOWN, "pod "+uid+" is not there")
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod "+uid+" is not there")
 		}
 	}
 	for _, uid := range hypothesis.GetAddedPodUids() {
 		if m.pods[uid] == nil {
-			return fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 		}
 	}
 	return nil
@@ -220,7 +220,7 @@ func (f *filtering) run(ctx context.Context, nodes []*node, tell func(*question)
 			return nil
 		}
 		if ctx.Err() != nil { // The caller has given up.
-			return fail(pb.CallError_INTERNAL, context.Cause(ctx).Error())
+			return fail(pb.CallError_REASON_INTERNAL, context.Cause(ctx).Error())
 		}
 	}
 	return nil
@@ -281,7 +281,7 @@ func (f *filtering) answerAll(ctx context.Context, questions []question, workers
 	defer f.s.mu.Unlock()
 	if text := fault.Load(); text != nil {
 		for _, q := range open {
-			q.open.key, q.verdict.rejection = "", reject(pb.Code_ERROR, "node %s: the allocator failed: %s", q.node.object.Name, *text)
+			q.open.key, q.verdict.rejection = "", reject(pb.Code_CODE_ERROR, "node %s: the allocator failed: %s", q.node.object.Name, *text)
 		}
 	}
 	for _, q := range open {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const driver = "gpu.example.com"
@@ -33,7 +33,7 @@ type fakeShim struct {
 	// Pushes that the test has not read yet, by kind; the reader goroutine fills them.
 	acks    chan *pb.Ack
 	effects chan *pb.Effect
-	wakes   chan *pb.Wake
+	wakes   chan *pb.QueueHint
 	slots   uint32
 }
 
@@ -64,7 +64,7 @@ func joinShim(t *testing.T, connection *grpc.ClientConn, session, args string, n
 	t.Helper()
 	s := &fakeShim{
 		t: t, connection: connection, instance: "claims-test", session: session,
-		acks: make(chan *pb.Ack, 1), effects: make(chan *pb.Effect, 100), wakes: make(chan *pb.Wake, 1000),
+		acks: make(chan *pb.Ack, 1), effects: make(chan *pb.Effect, 100), wakes: make(chan *pb.QueueHint, 1000),
 	}
 	profile := &pb.ProfileConfig{Name: "default-scheduler"}
 	if args != "" {
@@ -74,7 +74,7 @@ func joinShim(t *testing.T, connection *grpc.ClientConn, session, args string, n
 		profile.Points = append(profile.Points, &pb.PointConfig{ExtensionPoint: point, Plugins: []string{pluginName}})
 	}
 	configured := call(s, pb.NewPluginHostServiceClient(connection).Configure, &pb.ConfigureRequest{
-		SessionId: session, ContractVersion: contractVersion, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMillis: 1000,
+		SessionId: session, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMillis: 1000,
 	})
 	if len(configured.GetProblems()) > 0 {
 		t.Fatal(configured)
@@ -107,8 +107,8 @@ func (s *fakeShim) sync(nodes int, changes ...*pb.Change) {
 				s.acks <- push.Ack
 			case *pb.SyncResponse_Effect:
 				s.effects <- push.Effect
-			case *pb.SyncResponse_Wakes:
-				for _, wake := range push.Wakes.GetWakes() {
+			case *pb.SyncResponse_QueueHints:
+				for _, wake := range push.QueueHints.GetHints() {
 					s.wakes <- wake
 				}
 			}
@@ -121,8 +121,8 @@ func (s *fakeShim) sync(nodes int, changes ...*pb.Change) {
 		order.Slots = append(order.Slots, s.slots)
 	}
 	s.version++
-	s.send(&pb.SyncRequest{SessionId: s.session, Version: s.version, Phase: pb.SyncRequest_SNAPSHOT_BEGIN, Changes: append(all, changes...), NodeOrder: order})
-	s.send(&pb.SyncRequest{Version: s.version, Phase: pb.SyncRequest_SNAPSHOT_END})
+	s.send(&pb.SyncRequest{SessionId: s.session, Version: s.version, Phase: pb.SyncRequest_PHASE_SNAPSHOT_BEGIN, Changes: append(all, changes...), NodeOrder: order})
+	s.send(&pb.SyncRequest{Version: s.version, Phase: pb.SyncRequest_PHASE_SNAPSHOT_END})
 	s.awaitAck()
 }
 
@@ -133,6 +133,9 @@ func nodeNamed(i int) *pb.Node {
 
 func (s *fakeShim) send(request *pb.SyncRequest) {
 	s.t.Helper()
+	if request.Phase == pb.SyncRequest_PHASE_UNSPECIFIED {
+		request.Phase = pb.SyncRequest_PHASE_DELTA
+	}
 	if err := s.stream.Send(request); err != nil {
 		s.t.Fatal(err)
 	}
@@ -186,7 +189,14 @@ func call[Request, Response any](s *fakeShim, method func(context.Context, Reque
 }
 
 func (s *fakeShim) header() *pb.CallHeader {
-	return &pb.CallHeader{SessionId: s.session, HostInstance: s.instance, AttemptId: s.attempt, SnapshotVersion: s.version, Profile: "default-scheduler"}
+	return &pb.CallHeader{SessionId: s.session, Instance: s.instance, AttemptId: s.attempt, Version: &pb.CallHeader_ExactVersion{ExactVersion: s.version}, Profile: "default-scheduler"}
+}
+
+// headerFrom is for calls at this version or a later one.
+func (s *fakeShim) headerFrom() *pb.CallHeader {
+	header := s.header()
+	header.Version = &pb.CallHeader_MinVersion{MinVersion: s.version}
+	return header
 }
 
 // try runs an attempt up to Filter; it returns the feasible nodes, or the reason why there are none.
@@ -226,7 +236,7 @@ func (s *fakeShim) score(slots ...uint32) []byte {
 
 func (s *fakeShim) reserve(pod *pb.Pod, node string) []*pb.Effect {
 	s.t.Helper()
-	answer := call(s, pb.NewReserveServiceClient(s.connection).Reserve, &pb.ReserveRequest{Header: s.header(), PodUid: pod.GetUid(), NodeName: node})
+	answer := call(s, pb.NewReserveServiceClient(s.connection).Reserve, &pb.ReserveRequest{Header: s.headerFrom(), PodUid: pod.GetUid(), NodeName: node})
 	if answer.GetRejection() != nil {
 		s.t.Fatal(answer.GetRejection())
 	}
@@ -235,7 +245,7 @@ func (s *fakeShim) reserve(pod *pb.Pod, node string) []*pb.Effect {
 
 func (s *fakeShim) unreserve(pod *pb.Pod, node string) {
 	s.t.Helper()
-	call(s, pb.NewReserveServiceClient(s.connection).Unreserve, &pb.UnreserveRequest{Header: s.header(), PodUid: pod.GetUid(), NodeName: node})
+	call(s, pb.NewReserveServiceClient(s.connection).Unreserve, &pb.UnreserveRequest{Header: s.headerFrom(), PodUid: pod.GetUid(), NodeName: node})
 }
 
 // devicesOf lists the devices that effects allocate, as POOL/DEVICE.
@@ -277,7 +287,7 @@ func upsert(t testing.TB, resource string, object metav1.Object) *pb.Change {
 }
 
 func upsertText(resource, namespace, name, uid, text string) *pb.Change {
-	return &pb.Change{Change: &pb.Change_ObjectUpsert{ObjectUpsert: &pb.ClusterObject{Object: &pb.ClusterObject_CustomObject{CustomObject: &pb.CustomObject{
+	return &pb.Change{Change: &pb.Change_ObjectUpsert{ObjectUpsert: &pb.ClusterObject{Object: &pb.ClusterObject_GenericObject{GenericObject: &pb.GenericObject{
 		Resource: resource, Namespace: namespace, Name: name, Uid: uid, ResourceVersion: "1", Json: text,
 	}}}}}
 }

@@ -8,7 +8,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (
@@ -27,7 +27,7 @@ type recordedEvent struct {
 
 // hints decide which events help which waiting pods. The session's lock guards them.
 type hints struct {
-	waiting map[string]*pb.WaitingPod
+	waiting map[string]*pb.UnschedulablePod
 	byClaim map[string]map[string]bool // uids of waiting pods, by namespace/name of their claims
 	names   map[string][]string        // the inverse
 	log     []recordedEvent            // by number, increasing
@@ -36,26 +36,26 @@ type hints struct {
 }
 
 func newHints() *hints {
-	return &hints{waiting: map[string]*pb.WaitingPod{}, byClaim: map[string]map[string]bool{}, names: map[string][]string{}}
+	return &hints{waiting: map[string]*pb.UnschedulablePod{}, byClaim: map[string]map[string]bool{}, names: map[string][]string{}}
 }
 
 // take handles a message's waiting pods and events after the cluster cache has applied it. It returns the pushes to
 // send.
 func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncResponse {
-	if request.GetPhase() != pb.SyncRequest_DELTA {
+	if request.GetPhase() != pb.SyncRequest_PHASE_DELTA {
 		*h = *newHints() // A snapshot ends all waits.
 		return nil
 	}
-	var wakes []*pb.Wake
+	var wakes []*pb.QueueHint
 	for uid := range m.renamed {
 		if h.waiting[uid] != nil {
 			h.index(uid, m.pods[uid])
 		}
 	}
-	for _, uid := range request.GetNoLongerWaiting() {
+	for _, uid := range request.GetRemovedUnschedulablePodUids() {
 		h.forget(uid)
 	}
-	for _, pod := range request.GetWaitingPods() {
+	for _, pod := range request.GetUnschedulablePods() {
 		h.forget(pod.GetUid())
 		if !slices.Contains(pod.GetRejectedBy(), pluginName) && !slices.Contains(pod.GetPendingBy(), pluginName) || m.pods[pod.GetUid()] == nil {
 			continue
@@ -66,7 +66,7 @@ func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncRespons
 	}
 	for _, sent := range request.GetEvents() {
 		event := recordedEvent{QueueEvent: sent, named: m.renamed[sent.GetPodUid()]}
-		if object := sent.GetObject().GetCustomObject(); object.GetResource() == claimResource {
+		if object := sent.GetObject().GetGenericObject(); object.GetResource() == claimResource {
 			name := object.GetNamespace() + "/" + object.GetName()
 			event.after = m.claims.byName[name]
 			if before, changed := m.before[name]; changed {
@@ -81,7 +81,7 @@ func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncRespons
 	h.trim(request.GetEventsNeededFrom())
 	var pushes []*pb.SyncResponse
 	for some := range slices.Chunk(wakes, maxWakes) {
-		pushes = append(pushes, &pb.SyncResponse{Push: &pb.SyncResponse_Wakes{Wakes: &pb.Wakes{Wakes: some}}})
+		pushes = append(pushes, &pb.SyncResponse{Push: &pb.SyncResponse_QueueHints{QueueHints: &pb.QueueHints{Hints: some}}})
 	}
 	return pushes
 }
@@ -135,10 +135,10 @@ func (h *hints) forget(uid string) {
 }
 
 // catchUp checks the events during the last attempt of a pod that now waits.
-func (h *hints) catchUp(m *clusterCache, pod *pb.WaitingPod, wakes []*pb.Wake) []*pb.Wake {
+func (h *hints) catchUp(m *clusterCache, pod *pb.UnschedulablePod, wakes []*pb.QueueHint) []*pb.QueueHint {
 	if pod.GetSince() < h.from {
 		h.forget(pod.GetUid())
-		return append(wakes, &pb.Wake{Uid: pod.GetUid(), Plugin: pluginName})
+		return append(wakes, &pb.QueueHint{Uid: pod.GetUid(), Plugin: pluginName})
 	}
 	first := sort.Search(len(h.log), func(i int) bool { return h.log[i].GetNumber() >= pod.GetSince() })
 	for _, event := range h.log[first:] {
@@ -150,7 +150,7 @@ func (h *hints) catchUp(m *clusterCache, pod *pb.WaitingPod, wakes []*pb.Wake) [
 }
 
 // evaluate finds the waiting pods that an event helps.
-func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.Wake) []*pb.Wake {
+func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.QueueHint) []*pb.QueueHint {
 	candidates := func(yield func(string) bool) {
 		for uid := range h.waiting {
 			if !yield(uid) {
@@ -183,9 +183,9 @@ func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.Wake)
 	return wakes
 }
 
-func (h *hints) wake(uid string, event recordedEvent, wakes []*pb.Wake) []*pb.Wake {
+func (h *hints) wake(uid string, event recordedEvent, wakes []*pb.QueueHint) []*pb.QueueHint {
 	h.forget(uid)
-	return append(wakes, &pb.Wake{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
+	return append(wakes, &pb.QueueHint{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
 }
 
 // deallocates returns whether the claim released devices.

@@ -7,20 +7,20 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 func claimEvent(number uint64, action pb.ClusterEvent_Action, name string) *pb.QueueEvent {
 	return &pb.QueueEvent{
 		Number: number, Event: &pb.ClusterEvent{Resource: claimResource, Actions: []pb.ClusterEvent_Action{action}},
-		About: &pb.QueueEvent_Object{Object: &pb.ClusterObject{Object: &pb.ClusterObject_CustomObject{CustomObject: &pb.CustomObject{
+		About: &pb.QueueEvent_Object{Object: &pb.ClusterObject{Object: &pb.ClusterObject_GenericObject{GenericObject: &pb.GenericObject{
 			Resource: claimResource, Namespace: "default", Name: name,
 		}}}},
 	}
 }
 
-func waits(uid string, since uint64) *pb.WaitingPod {
-	return &pb.WaitingPod{Uid: uid, RejectedBy: []string{pluginName}, Since: since}
+func waits(uid string, since uint64) *pb.UnschedulablePod {
+	return &pb.UnschedulablePod{Uid: uid, RejectedBy: []string{pluginName}, Since: since}
 }
 
 func TestClaimsWakeWhomTheyHelp(t *testing.T) {
@@ -28,31 +28,31 @@ func TestClaimsWakeWhomTheyHelp(t *testing.T) {
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
 	p, q := podUsing("p", "mine"), podUsing("q", "other")
 	s := newShim(t, 1, upsert(t, claimResource, allocated), upsertPod(p), upsertPod(q))
-	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(p.GetUid(), 1), waits(q.GetUid(), 1)}})
+	s.tell(&pb.SyncRequest{UnschedulablePods: []*pb.UnschedulablePod{waits(p.GetUid(), 1), waits(q.GetUid(), 1)}})
 	// Created: for the pod that names it.
-	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("mine"))}, Events: []*pb.QueueEvent{claimEvent(3, pb.ClusterEvent_ADD, "mine")}})
+	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("mine"))}, Events: []*pb.QueueEvent{claimEvent(3, pb.ClusterEvent_ACTION_ADD, "mine")}})
 	wake := await(t, s.wakes)
 	expect(t, "created", fmt.Sprint(wake.GetUid(), wake.GetNumber()), "uid-p3")
 	// A finalizer does not help the pod, and neither does a reservation of another pod's claim.
 	finalized := allocated.DeepCopy()
 	finalized.Finalizers = []string{"x"}
 	s.tell(&pb.SyncRequest{
-		Changes: []*pb.Change{upsert(t, claimResource, finalized)}, WaitingPods: []*pb.WaitingPod{waits(p.GetUid(), 4)},
-		Events: []*pb.QueueEvent{claimEvent(5, pb.ClusterEvent_UPDATE_OTHER, "other")},
+		Changes: []*pb.Change{upsert(t, claimResource, finalized)}, UnschedulablePods: []*pb.UnschedulablePod{waits(p.GetUid(), 4)},
+		Events: []*pb.QueueEvent{claimEvent(5, pb.ClusterEvent_ACTION_UPDATE_OTHER, "other")},
 	})
 	reserved := finalized.DeepCopy()
 	reserved.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{UID: types.UID("x")}}
-	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, reserved)}, Events: []*pb.QueueEvent{claimEvent(6, pb.ClusterEvent_UPDATE_OTHER, "other")}})
+	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, reserved)}, Events: []*pb.QueueEvent{claimEvent(6, pb.ClusterEvent_ACTION_UPDATE_OTHER, "other")}})
 	expect(t, "its own claim's status", await(t, s.wakes).GetNumber(), 6)
 	// Released devices matter to every pod.
-	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("other"))}, Events: []*pb.QueueEvent{claimEvent(7, pb.ClusterEvent_UPDATE_OTHER, "other")}})
+	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsert(t, claimResource, newClaim("other"))}, Events: []*pb.QueueEvent{claimEvent(7, pb.ClusterEvent_ACTION_UPDATE_OTHER, "other")}})
 	wake = await(t, s.wakes)
 	expect(t, "deallocated", fmt.Sprint(wake.GetUid(), wake.GetNumber()), "uid-p7")
 	// A pod that began to wait later, after an attempt with an older state.
-	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(q.GetUid(), 7)}})
+	s.tell(&pb.SyncRequest{UnschedulablePods: []*pb.UnschedulablePod{waits(q.GetUid(), 7)}})
 	expect(t, "during the attempt", await(t, s.wakes).GetNumber(), 7)
 	s.tell(&pb.SyncRequest{EventsNeededFrom: 9})
-	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(q.GetUid(), 8)}})
+	s.tell(&pb.SyncRequest{UnschedulablePods: []*pb.UnschedulablePod{waits(q.GetUid(), 8)}})
 	expect(t, "forgotten", await(t, s.wakes).GetNumber(), 0)
 	expect(t, "nothing else", len(s.wakes), 0)
 }
@@ -67,11 +67,11 @@ func TestPodsWakeWhenTheirClaimsAreMade(t *testing.T) {
 	s := newShim(t, 1, upsertPod(p), upsert(t, claimResource, controlled))
 	update := func(number uint64) *pb.QueueEvent {
 		return &pb.QueueEvent{
-			Number: number, Event: &pb.ClusterEvent{Resource: "UnscheduledPod", Actions: []pb.ClusterEvent_Action{pb.ClusterEvent_UPDATE_OTHER}},
+			Number: number, Event: &pb.ClusterEvent{Resource: "UnscheduledPod", Actions: []pb.ClusterEvent_Action{pb.ClusterEvent_ACTION_UPDATE_OTHER}},
 			About: &pb.QueueEvent_PodUid{PodUid: p.GetUid()},
 		}
 	}
-	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(p.GetUid(), 1)}})
+	s.tell(&pb.SyncRequest{UnschedulablePods: []*pb.UnschedulablePod{waits(p.GetUid(), 1)}})
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsertPod(p)}, Events: []*pb.QueueEvent{update(2)}})
 	named := podUsing("p")
 	name := "made"
@@ -79,9 +79,9 @@ func TestPodsWakeWhenTheirClaimsAreMade(t *testing.T) {
 	s.tell(&pb.SyncRequest{Changes: []*pb.Change{upsertPod(named)}, Events: []*pb.QueueEvent{update(3)}})
 	expect(t, "the name came", await(t, s.wakes).GetNumber(), 3)
 	// Slices, classes and nodes matter to every pod.
-	s.tell(&pb.SyncRequest{WaitingPods: []*pb.WaitingPod{waits(p.GetUid(), 4)}})
+	s.tell(&pb.SyncRequest{UnschedulablePods: []*pb.UnschedulablePod{waits(p.GetUid(), 4)}})
 	s.tell(&pb.SyncRequest{Events: []*pb.QueueEvent{{
-		Number: 5, Event: &pb.ClusterEvent{Resource: "Node", Actions: []pb.ClusterEvent_Action{pb.ClusterEvent_ADD}}, About: &pb.QueueEvent_NodeName{NodeName: "node-0"},
+		Number: 5, Event: &pb.ClusterEvent{Resource: "Node", Actions: []pb.ClusterEvent_Action{pb.ClusterEvent_ACTION_ADD}}, About: &pb.QueueEvent_NodeName{NodeName: "node-0"},
 	}}})
 	expect(t, "a node", await(t, s.wakes).GetNumber(), 5)
 }

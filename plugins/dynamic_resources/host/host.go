@@ -14,11 +14,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	pb "outboard.dev/contract"
+	handshake "outboard.dev/contract/handshake/v1"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 const (
-	contractVersion = "v1alpha1"
+	contractVersion = "v1beta1"
 	maxSessions     = 8
 	// How often a draining host checks for remaining attempts.
 	drainInterval = 20 * time.Millisecond
@@ -28,6 +29,7 @@ var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
 // host serves the services of the plugin's extension points. Lock order: host, session.
 type host struct {
+	handshake.UnimplementedHandshakeServiceServer
 	pb.UnimplementedPluginHostServiceServer
 	pb.UnimplementedClusterStateServiceServer
 	pb.UnimplementedPreEnqueueServiceServer
@@ -54,6 +56,7 @@ func newHost(instance, build, digest string) *host {
 }
 
 func (h *host) register(server *grpc.Server) {
+	handshake.RegisterHandshakeServiceServer(server, h)
 	pb.RegisterPluginHostServiceServer(server, h)
 	pb.RegisterClusterStateServiceServer(server, h)
 	pb.RegisterPreEnqueueServiceServer(server, h)
@@ -68,10 +71,10 @@ func (h *host) register(server *grpc.Server) {
 }
 
 var codeOf = map[pb.CallError_Reason]codes.Code{
-	pb.CallError_STALE: codes.FailedPrecondition, pb.CallError_ATTEMPT_UNKNOWN: codes.NotFound,
-	pb.CallError_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_WRONG_INSTANCE: codes.FailedPrecondition,
-	pb.CallError_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_INVALID: codes.InvalidArgument,
-	pb.CallError_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_DRAINING: codes.Unavailable, pb.CallError_INTERNAL: codes.Internal,
+	pb.CallError_REASON_STALE: codes.FailedPrecondition, pb.CallError_REASON_ATTEMPT_UNKNOWN: codes.NotFound,
+	pb.CallError_REASON_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_REASON_WRONG_INSTANCE: codes.FailedPrecondition,
+	pb.CallError_REASON_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_REASON_INVALID: codes.InvalidArgument,
+	pb.CallError_REASON_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_REASON_DRAINING: codes.Unavailable, pb.CallError_REASON_INTERNAL: codes.Internal,
 }
 
 // callError is the reason of a call without an answer.
@@ -101,7 +104,7 @@ func guarded(ctx context.Context, request any, call *grpc.UnaryServerInfo, handl
 	defer func() {
 		if fault := recover(); fault != nil {
 			logFault(call.FullMethod, fault)
-			response, err = nil, toStatus(fail(pb.CallError_INTERNAL, fmt.Sprintf("%s: %v", call.FullMethod, fault)))
+			response, err = nil, toStatus(fail(pb.CallError_REASON_INTERNAL, fmt.Sprintf("%s: %v", call.FullMethod, fault)))
 		}
 	}()
 	if response, err = handler(ctx, request); err != nil {
@@ -110,20 +113,26 @@ func guarded(ctx context.Context, request any, call *grpc.UnaryServerInfo, handl
 	return response, nil
 }
 
+func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (*handshake.HandshakeResponse, error) {
+	return &handshake.HandshakeResponse{
+		ContractVersions: []string{contractVersion}, Instance: h.instance, Build: h.build, BuildDigest: h.digest,
+		StartedUnixMicros: h.started.UnixMicro(),
+	}, nil
+}
+
 func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
 	return &pb.GetHostInfoResponse{
-		ContractVersions: []string{contractVersion}, HostInstance: h.instance, Build: h.build, BuildDigest: h.digest,
-		StartedUnixMicros: h.started.UnixMicro(), Plugins: []*pb.PluginInfo{info()},
-		Capabilities: []pb.Capability{pb.Capability_FUSED_CYCLE, pb.Capability_QUEUEING_HINTS},
+		Plugins:      []*pb.PluginInfo{info()},
+		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_FUSED_CYCLE, pb.Capability_CAPABILITY_QUEUEING_HINTS},
 	}, nil
 }
 
 func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
 	if h.draining.Load() {
-		return nil, fail(pb.CallError_DRAINING, "the host is about to exit")
+		return nil, fail(pb.CallError_REASON_DRAINING, "the host is about to exit")
 	}
-	if !sessionID.MatchString(request.GetSessionId()) || request.GetContractVersion() != contractVersion {
-		return nil, fail(pb.CallError_INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version "+contractVersion+" are required")
+	if !sessionID.MatchString(request.GetSessionId()) {
+		return nil, fail(pb.CallError_REASON_INVALID, "session_id ([a-z0-9-]{1,63}) is required")
 	}
 	profiles, problems := readProfiles(request.GetProfiles())
 	h.mu.Lock()
@@ -133,7 +142,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.draining {
-			return nil, fail(pb.CallError_DRAINING, "the session is draining")
+			return nil, fail(pb.CallError_REASON_DRAINING, "the session is draining")
 		}
 	}
 	if len(problems) > 0 {
@@ -141,7 +150,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	}
 	if s == nil {
 		if !h.makeRoom() {
-			return nil, fail(pb.CallError_INVALID, "too many sessions")
+			return nil, fail(pb.CallError_REASON_INVALID, "too many sessions")
 		}
 		s = &session{id: request.GetSessionId(), changed: make(chan struct{})}
 		s.forget()
@@ -209,7 +218,7 @@ func (h *host) find(id string) *session {
 }
 
 func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResponse, error) {
-	response := &pb.ProbeResponse{HostInstance: h.instance, State: pb.ProbeResponse_READY}
+	response := &pb.ProbeResponse{Instance: h.instance, State: pb.ProbeResponse_STATE_READY}
 	s := h.find(request.GetSessionId())
 	draining, ready := h.draining.Load(), false
 	if s != nil {
@@ -223,9 +232,9 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 		}
 	}
 	if draining {
-		response.State, response.Reason = pb.ProbeResponse_DRAINING, "the host is draining"
+		response.State, response.Reason = pb.ProbeResponse_STATE_DRAINING, "the host is draining"
 	} else if request.GetSessionId() != "" && !ready {
-		response.State, response.Reason = pb.ProbeResponse_INITIALISING, "not configured, or waiting for a snapshot"
+		response.State, response.Reason = pb.ProbeResponse_STATE_INITIALIZING, "not configured, or waiting for a snapshot"
 	}
 	return response, nil
 }

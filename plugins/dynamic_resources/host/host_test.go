@@ -28,7 +28,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 func TestArgs(t *testing.T) {
@@ -94,7 +94,7 @@ func TestObjectsThatCannotBeRead(t *testing.T) {
 	feasible, reason := s.try(p)
 	expect(t, "slices of no node, and pools with a device twice", fmt.Sprint(feasible, reason), "[]cannot allocate all claims")
 	// A placement's effects may be malformed, too.
-	s.delta(placed(p, pb.PlacementState_ASSUMED, 0, &pb.Effect{Key: "x", Plugin: pluginName, Action: &pb.Effect_PatchObject{PatchObject: &pb.PatchObject{
+	s.delta(placed(p, pb.PlacementState_PLACEMENT_STATE_ASSUMED, 0, &pb.Effect{Key: "x", Plugin: pluginName, Action: &pb.Effect_PatchObject{PatchObject: &pb.PatchObject{
 		Resource: claimResource, Namespace: "default", Name: "c", Status: true, Json: "{",
 	}}}))
 	// An object that becomes malformed counts as removed.
@@ -153,11 +153,11 @@ func TestErrorsOfTheContract(t *testing.T) {
 		change func(*pb.CallHeader)
 		want   pb.CallError_Reason
 	}{
-		"another instance": {func(h *pb.CallHeader) { h.HostInstance = "other" }, pb.CallError_WRONG_INSTANCE},
-		"no session":       {func(h *pb.CallHeader) { h.SessionId = "other" }, pb.CallError_SESSION_UNKNOWN},
-		"no attempt":       {func(h *pb.CallHeader) { h.AttemptId = 77 }, pb.CallError_ATTEMPT_UNKNOWN},
-		"behind":           {func(h *pb.CallHeader) { h.SnapshotVersion++ }, pb.CallError_STALE},
-		"no version":       {func(h *pb.CallHeader) { h.SnapshotVersion = 0 }, pb.CallError_INVALID},
+		"another instance": {func(h *pb.CallHeader) { h.Instance = "other" }, pb.CallError_REASON_WRONG_INSTANCE},
+		"no session":       {func(h *pb.CallHeader) { h.SessionId = "other" }, pb.CallError_REASON_SESSION_UNKNOWN},
+		"no attempt":       {func(h *pb.CallHeader) { h.AttemptId = 77 }, pb.CallError_REASON_ATTEMPT_UNKNOWN},
+		"behind":           {func(h *pb.CallHeader) { h.Version = &pb.CallHeader_ExactVersion{ExactVersion: h.GetExactVersion() + 1} }, pb.CallError_REASON_STALE},
+		"no version":       {func(h *pb.CallHeader) { h.Version = nil }, pb.CallError_REASON_INVALID},
 	} {
 		header := s.header()
 		test.change(header)
@@ -173,7 +173,7 @@ func TestErrorsOfTheContract(t *testing.T) {
 	preFilter := pb.NewPreFilterServiceClient(s.connection).PreFilter
 	_, err := preFilter(context.Background(), &pb.PreFilterRequest{Header: s.header(), PodUid: p.GetUid()})
 	code, reason := errorOf(t, err)
-	expect(t, "drained", reason, pb.CallError_DRAINING)
+	expect(t, "drained", reason, pb.CallError_REASON_DRAINING)
 	expect(t, "drained", code, codes.Unavailable)
 
 	sync, err := pb.NewClusterStateServiceClient(s.connection).Sync(context.Background())
@@ -185,7 +185,7 @@ func TestErrorsOfTheContract(t *testing.T) {
 	}
 	_, err = sync.Recv()
 	_, reason = errorOf(t, err)
-	expect(t, "a stream of an unknown session", reason, pb.CallError_SESSION_UNKNOWN)
+	expect(t, "a stream of an unknown session", reason, pb.CallError_REASON_SESSION_UNKNOWN)
 }
 
 // errorOf reads the contract's error as any client in Go does.

@@ -1,15 +1,15 @@
 package main
 
-import pb "outboard.dev/contract"
+import pb "outboard.dev/contract/v1beta1"
 
 var points = []pb.ExtensionPoint{
-	pb.ExtensionPoint_PRE_ENQUEUE, pb.ExtensionPoint_PRE_FILTER, pb.ExtensionPoint_FILTER, pb.ExtensionPoint_POST_FILTER, pb.ExtensionPoint_SCORE,
-	pb.ExtensionPoint_RESERVE, pb.ExtensionPoint_PRE_BIND,
+	pb.ExtensionPoint_EXTENSION_POINT_PRE_ENQUEUE, pb.ExtensionPoint_EXTENSION_POINT_PRE_FILTER, pb.ExtensionPoint_EXTENSION_POINT_FILTER, pb.ExtensionPoint_EXTENSION_POINT_POST_FILTER, pb.ExtensionPoint_EXTENSION_POINT_SCORE,
+	pb.ExtensionPoint_EXTENSION_POINT_RESERVE, pb.ExtensionPoint_EXTENSION_POINT_PRE_BIND,
 }
 
 // info describes the plugin to the shim.
 func info() *pb.PluginInfo {
-	type verb = pb.CustomResource_Verb
+	type verb = pb.DeclaredResource_Verb
 	event := func(resource string, actions ...pb.ClusterEvent_Action) *pb.ClusterEvent {
 		return &pb.ClusterEvent{Resource: resource, Actions: actions}
 	}
@@ -19,19 +19,19 @@ func info() *pb.PluginInfo {
 	return &pb.PluginInfo{
 		Name: pluginName, ExtensionPoints: points, ArgsSchema: argsSchema,
 		WakeUpEvents: []*pb.ClusterEvent{
-			event("Node", pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_NODE_LABEL, pb.ClusterEvent_UPDATE_NODE_ALLOCATABLE),
-			event("Pod", pb.ClusterEvent_UPDATE_OTHER), // Its status names a claim generated for it.
-			event(claimResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER, pb.ClusterEvent_DELETE),
-			event(classResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
-			event(sliceResource, pb.ClusterEvent_ADD, pb.ClusterEvent_UPDATE_OTHER),
+			event("Node", pb.ClusterEvent_ACTION_ADD, pb.ClusterEvent_ACTION_UPDATE_NODE_LABEL, pb.ClusterEvent_ACTION_UPDATE_NODE_ALLOCATABLE),
+			event("Pod", pb.ClusterEvent_ACTION_UPDATE_OTHER), // Its status names a claim generated for it.
+			event(claimResource, pb.ClusterEvent_ACTION_ADD, pb.ClusterEvent_ACTION_UPDATE_OTHER, pb.ClusterEvent_ACTION_DELETE),
+			event(classResource, pb.ClusterEvent_ACTION_ADD, pb.ClusterEvent_ACTION_UPDATE_OTHER),
+			event(sliceResource, pb.ClusterEvent_ACTION_ADD, pb.ClusterEvent_ACTION_UPDATE_OTHER),
 		},
 		Interests: []*pb.Interest{
-			{ExtensionPoint: pb.ExtensionPoint_PRE_ENQUEUE, AnyFieldSet: claims},
-			{ExtensionPoint: pb.ExtensionPoint_PRE_FILTER, AnyFieldSet: orResources, PostFilterReason: nothingToDeallocate},
-			{ExtensionPoint: pb.ExtensionPoint_RESERVE, AnyFieldSet: orResources},
+			{ExtensionPoint: pb.ExtensionPoint_EXTENSION_POINT_PRE_ENQUEUE, AnyFieldSet: claims},
+			{ExtensionPoint: pb.ExtensionPoint_EXTENSION_POINT_PRE_FILTER, AnyFieldSet: orResources, PostFilterReason: nothingToDeallocate},
+			{ExtensionPoint: pb.ExtensionPoint_EXTENSION_POINT_RESERVE, AnyFieldSet: orResources},
 		},
-		CustomResources: []*pb.CustomResource{
-			{Resource: claimResource, Verbs: []verb{pb.CustomResource_CREATE, pb.CustomResource_DELETE, pb.CustomResource_PATCH, pb.CustomResource_PATCH_STATUS}},
+		DeclaredResources: []*pb.DeclaredResource{
+			{Resource: claimResource, Verbs: []verb{pb.DeclaredResource_VERB_CREATE, pb.DeclaredResource_VERB_DELETE, pb.DeclaredResource_VERB_PATCH, pb.DeclaredResource_VERB_PATCH_STATUS}},
 			{Resource: sliceResource},
 			{Resource: classResource},
 		},

@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // story is a randomly changing cluster. One host follows it step by step; another session gets the result as a whole.
@@ -38,8 +38,8 @@ func (s *story) slice(n int) {
 	node := fmt.Sprintf("node-%d", n)
 	if s.objects["slice "+node] != nil && s.dice.IntN(3) == 0 {
 		delete(s.objects, "slice "+node)
-		s.shim.delta(&pb.Change{Change: &pb.Change_ObjectRemove{ObjectRemove: &pb.ClusterObject{Object: &pb.ClusterObject_CustomObject{
-			CustomObject: &pb.CustomObject{Resource: sliceResource, Name: "slice-" + node},
+		s.shim.delta(&pb.Change{Change: &pb.Change_ObjectRemove{ObjectRemove: &pb.ClusterObject{Object: &pb.ClusterObject_GenericObject{
+			GenericObject: &pb.GenericObject{Resource: sliceResource, Name: "slice-" + node},
 		}}}})
 		return
 	}
@@ -126,7 +126,7 @@ func (s *story) step(step int) {
 		s.slice(s.dice.IntN(s.nodes))
 	case 7, 8, 9: // The pod ends, and its claim is released.
 		c := s.claims[p.GetUid()]
-		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_UNPLACED, 0)
+		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_PLACEMENT_STATE_UNPLACED, 0)
 		delete(s.effects, p.GetUid())
 		s.shim.delta(s.places["place "+p.GetUid()])
 		s.tell("claim "+p.GetUid(), upsert(s.t, claimResource, c))
@@ -153,7 +153,7 @@ func (s *story) step(step int) {
 			s.t.Fatal(err)
 		}
 		s.effects[p.GetUid()] = effects
-		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_ASSUMED, slot, effects...)
+		s.places["place "+p.GetUid()] = placed(p, pb.PlacementState_PLACEMENT_STATE_ASSUMED, slot, effects...)
 		s.shim.delta(s.places["place "+p.GetUid()])
 	}
 }

@@ -9,7 +9,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	kjson "sigs.k8s.io/json"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // Resources of Kubernetes' own that the shim forwards unchanged.
@@ -26,7 +26,7 @@ type claim struct {
 }
 
 // decode parses an object as Kubernetes parses JSON; nil for kinds unknown to this host. Needs no lock.
-func decode(from *pb.CustomObject) (any, error) {
+func decode(from *pb.GenericObject) (any, error) {
 	switch from.GetResource() {
 	case claimResource:
 		c := &claim{ResourceClaim: &resourceapi.ResourceClaim{}}
@@ -85,7 +85,7 @@ func setDefaults(spec *resourceapi.ResourceClaimSpec) {
 	}
 }
 
-func read(from *pb.CustomObject, into any) error {
+func read(from *pb.GenericObject, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts([]byte(from.GetJson()), into)
 }
 
@@ -94,7 +94,7 @@ func read(from *pb.CustomObject, into any) error {
 func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 	decoded := make([]any, len(request.GetChanges()))
 	for i, change := range request.GetChanges() {
-		from := change.GetObjectUpsert().GetCustomObject()
+		from := change.GetObjectUpsert().GetGenericObject()
 		if from == nil {
 			continue
 		}
@@ -110,7 +110,7 @@ func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 }
 
 // setObject adds or replaces an object, or removes it if nil.
-func (m *clusterCache) setObject(named *pb.CustomObject, object any) {
+func (m *clusterCache) setObject(named *pb.GenericObject, object any) {
 	switch named.GetResource() {
 	case claimResource:
 		made, _ := object.(*claim)

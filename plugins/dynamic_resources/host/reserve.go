@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // Reserve takes the devices that Filter found, and returns the writes that must precede the bind.
@@ -34,10 +34,10 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 	}
 	slot, known := s.cache.slots[request.GetNodeName()]
 	if !known {
-		return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no node "+request.GetNodeName())
+		return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no node "+request.GetNodeName())
 	}
 	if a.podUID != request.GetPodUid() {
-		return nil, fail(pb.CallError_INVALID, "the attempt is that of pod "+a.podUID)
+		return nil, fail(pb.CallError_REASON_INVALID, "the attempt is that of pod "+a.podUID)
 	}
 	if len(a.claims) == 0 {
 		return &pb.ReserveResponse{}, nil
@@ -65,8 +65,8 @@ func (h *host) Unreserve(ctx context.Context, request *pb.UnreserveRequest) (*pb
 	defer leave()
 	a := s.attempts[request.GetHeader().GetAttemptId()]
 	if p := s.cache.pods[request.GetPodUid()]; p != nil {
-		if p.state == pb.PlacementState_ASSUMED || p.state == pb.PlacementState_WAITING {
-			p.state = pb.PlacementState_UNPLACED // The cluster cache will report the same.
+		if p.state == pb.PlacementState_PLACEMENT_STATE_ASSUMED || p.state == pb.PlacementState_PLACEMENT_STATE_WAITING {
+			p.state = pb.PlacementState_PLACEMENT_STATE_UNPLACED // The cluster cache will report the same.
 		}
 		s.releaseAll(p, a)
 	}
@@ -82,7 +82,7 @@ func (a *attempt) reserve(slot uint32, now time.Time) (effects []*pb.Effect, fli
 	if a.allocates && len(allocation.results) == 0 {
 		onlySpecial := !slices.ContainsFunc(a.claims, func(c *claim) bool { return c != a.special && c.Status.Allocation == nil })
 		if !onlySpecial {
-			return nil, nil, reject(pb.Code_ERROR, "claim allocation not found for node")
+			return nil, nil, reject(pb.Code_CODE_ERROR, "claim allocation not found for node")
 		}
 		// Device plugins provide what the claim would be for.
 	}
@@ -213,7 +213,7 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 		return nil, err
 	}
 	if len(request.GetEffects()) != len(request.GetResults()) {
-		return nil, fail(pb.CallError_INVALID, "as many results as effects are required")
+		return nil, fail(pb.CallError_REASON_INVALID, "as many results as effects are required")
 	}
 	with, configured := s.profiles[request.GetHeader().GetProfile()]
 	if !configured {
@@ -221,7 +221,7 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	}
 	ready, err := s.readyForBinding(p, request.GetEffects(), with, time.Duration(request.GetElapsedMillis())*time.Millisecond)
 	if err != nil {
-		return &pb.PreBindResponse{Rejection: reject(pb.Code_ERROR, "running PreBind plugin %q: %s", pluginName, err.Error())}, nil
+		return &pb.PreBindResponse{Rejection: reject(pb.Code_CODE_ERROR, "running PreBind plugin %q: %s", pluginName, err.Error())}, nil
 	}
 	return &pb.PreBindResponse{Wait: !ready}, nil
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // session is one shim: its configuration, its cluster cache, and its attempts.
@@ -61,14 +61,14 @@ func (s *session) pod(uid string) (*pod, error) {
 	if p := s.cache.pods[uid]; p != nil {
 		return p, nil
 	}
-	return nil, fail(pb.CallError_OBJECT_UNKNOWN, "no pod "+uid)
+	return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 }
 
 func (s *session) attempt(header *pb.CallHeader) (*attempt, error) {
 	if a := s.attempts[header.GetAttemptId()]; a != nil {
 		return a, nil
 	}
-	return nil, fail(pb.CallError_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
+	return nil, fail(pb.CallError_REASON_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
 }
 
 // versions is a call's requirement on the cluster cache.
@@ -76,7 +76,7 @@ type versions int
 
 const (
 	exactly versions = iota // The header's version.
-	atLeast                 // The header's version, if it has one.
+	atLeast                 // The header's version or a later one, if it has one.
 )
 
 // enter locks the caller's session once its cluster cache has the required version; `leave` unlocks.
@@ -84,10 +84,13 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions)
 	if s, err = h.session(header); err != nil {
 		return nil, nil, err
 	}
-	version := header.GetSnapshotVersion()
-	if wants == exactly && version <= 0 {
-		return nil, nil, fail(pb.CallError_INVALID, "snapshot_version is required")
+	version := header.GetMinVersion()
+	if wants == exactly {
+		if version = header.GetExactVersion(); version <= 0 {
+			return nil, nil, fail(pb.CallError_REASON_INVALID, "exact_version is required")
+		}
 	}
+	latest := lastMoment(ctx)
 	s.mu.Lock()
 	for {
 		have := int64(0)
@@ -97,25 +100,28 @@ func (h *host) enter(ctx context.Context, header *pb.CallHeader, wants versions)
 		if have > 0 && (have == version || wants == atLeast && have > version) {
 			return s, s.mu.Unlock, nil
 		}
-		if err = fail(pb.CallError_SESSION_UNKNOWN, "no cluster cache for session "+s.id+": open Sync"); s.cache != nil {
-			err = callError{&pb.CallError{Reason: pb.CallError_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
-		}
+		err = callError{&pb.CallError{Reason: pb.CallError_REASON_STALE, Message: "the cluster cache has another version", HaveVersion: have}}
 		changed := s.changed
 		s.mu.Unlock()
-		if have > version || !wait(ctx, changed) {
+		if have > version || !wait(ctx, latest, changed) {
 			return nil, nil, err
 		}
 		s.mu.Lock()
 	}
 }
 
-// wait waits for a change; false: the answer must leave now to meet the deadline.
-func wait(ctx context.Context, changed <-chan struct{}) bool {
-	left := time.Second
-	if deadline, set := ctx.Deadline(); set {
-		left = time.Until(deadline)
+// lastMoment is when an answer must leave to meet the call's deadline (CallHeader.exact_version).
+func lastMoment(ctx context.Context) time.Time {
+	deadline, set := ctx.Deadline()
+	if !set {
+		deadline = time.Now().Add(time.Second)
 	}
-	timer := time.NewTimer(left - max(left/5, 20*time.Millisecond))
+	return deadline.Add(-min(time.Until(deadline)/5, 20*time.Millisecond))
+}
+
+// wait waits for a change; false: the answer must leave now.
+func wait(ctx context.Context, latest time.Time, changed <-chan struct{}) bool {
+	timer := time.NewTimer(time.Until(latest))
 	defer timer.Stop()
 	select {
 	case <-changed:
@@ -132,25 +138,25 @@ func (s *session) args(header *pb.CallHeader) (args, error) {
 	if found, configured := s.profiles[header.GetProfile()]; configured {
 		return found, nil
 	}
-	return args{}, fail(pb.CallError_NOT_CONFIGURED, "no profile "+header.GetProfile())
+	return args{}, fail(pb.CallError_REASON_NOT_CONFIGURED, "no profile "+header.GetProfile())
 }
 
 func (h *host) session(header *pb.CallHeader) (*session, error) {
-	if header.GetHostInstance() != h.instance {
-		return nil, fail(pb.CallError_WRONG_INSTANCE, "this is instance "+h.instance)
+	if header.GetInstance() != h.instance {
+		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance "+h.instance)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := h.sessions[header.GetSessionId()]; s != nil {
 		return s, nil
 	}
-	return nil, fail(pb.CallError_SESSION_UNKNOWN, "no session "+header.GetSessionId())
+	return nil, fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session "+header.GetSessionId())
 }
 
 // takesAttempts returns an error if no new attempts may start.
 func (h *host) takesAttempts(s *session) error {
 	if h.draining.Load() || s.draining {
-		return fail(pb.CallError_DRAINING, "the host accepts no new attempts")
+		return fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	pb "outboard.dev/contract"
+	pb "outboard.dev/contract/v1beta1"
 )
 
 // How long acknowledgements of changes wait for more: calls name their version, so the delay blocks nothing.
@@ -54,11 +54,11 @@ func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncRespo
 		return nil // It ended before the first message.
 	}
 	if request.GetSessionId() == "" {
-		return toStatus(fail(pb.CallError_INVALID, "the first message must name the session"))
+		return toStatus(fail(pb.CallError_REASON_INVALID, "the first message must name the session"))
 	}
 	s := h.find(request.GetSessionId())
 	if s == nil {
-		return toStatus(fail(pb.CallError_SESSION_UNKNOWN, "configure the session first"))
+		return toStatus(fail(pb.CallError_REASON_SESSION_UNKNOWN, "configure the session first"))
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -130,11 +130,11 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 			reached, err := s.take(mine, pushes, message)
 			if err != nil {
-				return toStatus(fail(pb.CallError_INVALID, err.Error()), codes.FailedPrecondition)
+				return toStatus(fail(pb.CallError_REASON_INVALID, err.Error()), codes.FailedPrecondition)
 			}
 			switch {
 			case reached == nil:
-			case message.request.GetPhase() != pb.SyncRequest_DELTA || message.request.GetTimeUnixNanos() != 0: // The shim waits for it.
+			case message.request.GetPhase() != pb.SyncRequest_PHASE_DELTA || message.request.GetTimeUnixNanos() != 0: // The shim waits for it.
 				ack, due = reached, nil
 				pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: ack}})
 			default:
@@ -166,7 +166,7 @@ func (s *session) take(mine *clusterCache, pushes *outbox, message received) (*p
 	for _, id := range request.GetEndedAttempts() {
 		s.end(id)
 	}
-	if request.GetPhase() == pb.SyncRequest_SNAPSHOT_BEGIN {
+	if request.GetPhase() == pb.SyncRequest_PHASE_SNAPSHOT_BEGIN {
 		for id := range s.attempts {
 			s.end(id)
 		}
@@ -176,7 +176,7 @@ func (s *session) take(mine *clusterCache, pushes *outbox, message received) (*p
 		return nil, err
 	}
 	phase := request.GetPhase()
-	if phase != pb.SyncRequest_DELTA && phase != pb.SyncRequest_SNAPSHOT_END {
+	if phase != pb.SyncRequest_PHASE_DELTA && phase != pb.SyncRequest_PHASE_SNAPSHOT_END {
 		return nil, nil
 	}
 	s.checkPendingWrites()

@@ -13,7 +13,7 @@ namespace maintenance_window {
 namespace {
 
 namespace sdk = outboard::sdk;
-namespace v1alpha1 = outboard::v1alpha1;
+namespace v1beta1 = outboard::v1beta1;
 
 constexpr char kAnnotation[] = "outboard.dev/maintenance";
 
@@ -91,12 +91,13 @@ absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& co
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor descriptor;
   descriptor.name = "MaintenanceWindow";
-  descriptor.extension_points = {v1alpha1::FILTER};
+  descriptor.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
   descriptor.args_schema =
       R"({"type": "object", "properties": {"lead": {"type": "string", "default": "0s"}}})";
   descriptor.needed_fields = {"Node.metadata.annotations['outboard.dev/maintenance']"};
   descriptor.wake_up_events = {sdk::WakeOn(
-      "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_ANNOTATION})};
+      "Node",
+      {v1beta1::ClusterEvent::ACTION_ADD, v1beta1::ClusterEvent::ACTION_UPDATE_NODE_ANNOTATION})};
   descriptor.create = Create;
   return descriptor;
 }

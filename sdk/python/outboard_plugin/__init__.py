@@ -12,7 +12,7 @@ A plugin is a class that overrides the extension points that it implements; `ser
     serve(OnlyBigNodes())
 
 The host has no Kubernetes credentials. It keeps a cache of the cluster, which the shim updates. Pods and nodes are the
-contract's messages (`proto/outboard/v1alpha1/types.proto`), read-only. All plugins of a host run on one thread at a time.
+contract's messages (`proto/outboard/v1beta1/types.proto`), read-only. All plugins of a host run on one thread at a time.
 """
 
 from outboard_plugin.api import (

@@ -27,7 +27,7 @@ class PluginFailed(Exception):
 
 
 def status(name: str, verdict: api.Reject) -> Any:
-    return pb.PluginStatus(plugin=name, code=pb.Code.Value(verdict.code), reasons=[cut(str(verdict.reason)) or verdict.code])
+    return pb.PluginStatus(plugin=name, code=pb.Code.Value("CODE_" + verdict.code), reasons=[cut(str(verdict.reason)) or verdict.code])
 
 
 def raised(name: str, error: BaseException) -> str:
@@ -37,7 +37,7 @@ def raised(name: str, error: BaseException) -> str:
 
 def failure(name: str, error: BaseException) -> Any:
     log.error("plugin %s failed", name, exc_info=error)
-    return pb.PluginStatus(plugin=name, code=pb.ERROR, reasons=[raised(name, error)])
+    return pb.PluginStatus(plugin=name, code=pb.CODE_ERROR, reasons=[raised(name, error)])
 
 
 def enough_nodes(count: int, percentage: int, first_only: bool) -> int:

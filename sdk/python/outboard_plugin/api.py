@@ -7,7 +7,7 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Seq
 
 from outboard_plugin import requests
 
-# A message of the contract (`proto/outboard/v1alpha1/types.proto`). Read-only.
+# A message of the contract (`proto/outboard/v1beta1/types.proto`). Read-only.
 Pod = Any
 Push = Callable[[int, str, str, bool, str], None]
 

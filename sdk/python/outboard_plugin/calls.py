@@ -6,7 +6,7 @@ from typing import Any, List, Optional, Sequence, Set, Tuple
 
 from outboard_plugin import answers, api
 from outboard_plugin.errors import CallFailed
-from outboard_plugin.host import Host, Session
+from outboard_plugin.host import Host, Session, point_value
 from outboard_plugin.proto import pb
 
 MAX_PODS_A_CALL = 4096
@@ -29,7 +29,7 @@ class Calls:
 
     @staticmethod
     def _plugins(session: Session, request: Any, point: str) -> List[Tuple[str, api.Plugin]]:
-        return session.profiles[request.header.profile].get(pb.ExtensionPoint.Value(point), [])
+        return session.profiles[request.header.profile].get(point_value(point), [])
 
     @staticmethod
     def _cluster(session: Session) -> api.Cluster:
@@ -116,9 +116,9 @@ class Calls:
             session = self._session(request, context)
             pod = self._pod_of_attempt(session, request)
             plugins = self._plugins(session, request, "FILTER")
-            if len(request.hypotheses) > MAX_HYPOTHESES:
-                raise CallFailed("INVALID", f"{len(request.hypotheses)} hypotheses")
-            if request.hypotheses:
+            if len(request.simulated_nodes) > MAX_HYPOTHESES:
+                raise CallFailed("INVALID", f"{len(request.simulated_nodes)} hypotheses")
+            if request.simulated_nodes:
                 return answers.evaluate_each(plugins, pod, self._hypothetical_nodes(session, request))
             nodes = self._nodes(session, request) if request.HasField("nodes") else self._cluster(session).nodes
             enough = answers.enough_nodes(len(nodes), request.percentage_of_nodes_to_score, request.first_feasible_only)
@@ -126,13 +126,13 @@ class Calls:
 
     def _hypothetical_nodes(self, session: Session, request: Any) -> List[api.Node]:
         if self.host.inline_nodes:
-            if len(request.inline_nodes) != len(request.hypotheses):
+            if len(request.inline_nodes) != len(request.simulated_nodes):
                 raise CallFailed("INVALID", "inline_nodes and hypotheses differ in length")
             all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
-            return [api.Node(hypothesis.slot, sent.node, sent) for hypothesis, sent in zip(request.hypotheses, all_sent)]
+            return [api.Node(hypothesis.slot, sent.node, sent) for hypothesis, sent in zip(request.simulated_nodes, all_sent)]
         nodes: List[api.Node] = []
         node: Optional[api.Node] = None
-        for hypothesis in request.hypotheses:
+        for hypothesis in request.simulated_nodes:
             if not hypothesis.continues:
                 node = self._cluster(session).node(hypothesis.slot)
                 if node is None:
@@ -182,7 +182,7 @@ class Calls:
             response = pb.PreEnqueueResponse()
             for i, uid in enumerate(request.pod_uids):
                 pod = self._pod(session, uid, request.pods[i] if self.host.inline_nodes else None)
-                verdict = response.verdicts.add()
+                verdict = response.verdicts.add(code=pb.CODE_SUCCESS)
                 for name, plugin in self._plugins(session, request, "PRE_ENQUEUE"):
                     try:
                         said = plugin.pre_enqueue(pod)

@@ -37,7 +37,7 @@ class ClusterCache:
                 raise CacheError("the node order is not a permutation of the occupied slots")
             self.cluster._order = slots
             self.cluster._nodes = None
-        if request.phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_END):
+        if request.phase in (pb.SyncRequest.PHASE_DELTA, pb.SyncRequest.PHASE_SNAPSHOT_END):
             self._snapshot = 0
             self.cluster.version = request.version
 
@@ -45,13 +45,13 @@ class ClusterCache:
         phases = pb.SyncRequest
         if request.version < 1:
             raise CacheError("version must be at least 1")
-        if request.phase == phases.SNAPSHOT_BEGIN:
+        if request.phase == phases.PHASE_SNAPSHOT_BEGIN:
             self._reset()
             self._snapshot = request.version
-        elif request.phase in (phases.SNAPSHOT_MORE, phases.SNAPSHOT_END):
+        elif request.phase in (phases.PHASE_SNAPSHOT_MORE, phases.PHASE_SNAPSHOT_END):
             if self._snapshot != request.version:
                 raise CacheError("a chunk of a snapshot without its beginning, or of another version")
-        elif request.phase != phases.DELTA:
+        elif request.phase != phases.PHASE_DELTA:
             raise CacheError("unknown phase")
         elif self.cluster.version == 0:
             raise CacheError("a change before a complete snapshot")
@@ -131,17 +131,17 @@ class ClusterCache:
             raise CacheError(f"no pod {uid}")
         self._take(uid)
         self.cluster.waiting.pop(uid, None)
-        if state == pb.UNPLACED:
+        if state == pb.PLACEMENT_STATE_UNPLACED:
             return
-        if state not in (pb.ASSUMED, pb.WAITING, pb.NOMINATED, pb.BOUND):
+        if state not in (pb.PLACEMENT_STATE_ASSUMED, pb.PLACEMENT_STATE_WAITING, pb.PLACEMENT_STATE_NOMINATED, pb.PLACEMENT_STATE_BOUND):
             raise CacheError("unknown placement state")
         node = self.cluster._slots.get(placement.slot)
         if node is None:
             raise CacheError(f"no node in slot {placement.slot}")
-        if state == pb.BOUND:
+        if state == pb.PLACEMENT_STATE_BOUND:
             self.cluster.pods[uid].node_name = node.name
-        self._put(uid, placement.slot, state == pb.NOMINATED)
-        if state == pb.WAITING:
+        self._put(uid, placement.slot, state == pb.PLACEMENT_STATE_NOMINATED)
+        if state == pb.PLACEMENT_STATE_WAITING:
             self.cluster.waiting[uid] = placement.attempt_id
 
     def _namespace_upsert(self, upsert: Any) -> None:

@@ -30,7 +30,7 @@ def cut(text: str) -> str:
 
 
 class CallFailed(Exception):
-    """`reason` is the name of a CallError.Reason; call.proto defines the caller's reaction."""
+    """`reason` is the name of a CallError.Reason without its prefix; call.proto defines the caller's reaction."""
 
     def __init__(
         self, reason: str, message: str, have_version: int = 0, code: Optional[grpc.StatusCode] = None
@@ -38,6 +38,6 @@ class CallFailed(Exception):
         super().__init__(cut(message))
         self.reason = reason
         self.error = pb.CallError(
-            reason=pb.CallError.Reason.Value(reason), message=cut(message), have_version=have_version
+            reason=pb.CallError.Reason.Value("REASON_" + reason), message=cut(message), have_version=have_version
         )
         self.code = code if code is not None else GRPC_CODES[reason]

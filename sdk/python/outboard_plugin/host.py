@@ -20,7 +20,7 @@ from outboard_plugin.proto import pb
 
 log = logging.getLogger("outboard_plugin")
 
-CONTRACT = "v1alpha1"
+CONTRACT = "v1beta1"
 MAX_SESSIONS = 64
 SESSION_ID = re.compile("[a-z0-9-]{1,63}")
 # The period of acknowledgements of changes; the contract requires one per second. A snapshot is acknowledged at once.
@@ -68,6 +68,11 @@ class Session:
         )
 
 
+def point_value(name: str) -> int:
+    """The contract's value of an extension point: "FILTER"."""
+    return int(pb.ExtensionPoint.Value("EXTENSION_POINT_" + name))
+
+
 class Host:
     """PluginHostService and ClusterStateService.
 
@@ -95,25 +100,28 @@ class Host:
 
     # --- PluginHostService
 
-    def GetHostInfo(self, request: Any, context: Any) -> Any:  # noqa: N802: names of RPCs
-        response = pb.GetHostInfoResponse(
+    def Handshake(self, request: Any, context: Any) -> Any:  # noqa: N802: names of RPCs
+        return pb.HandshakeResponse(
             contract_versions=[CONTRACT],
-            host_instance=self.instance,
+            instance=self.instance,
             build=self.build,
             build_digest=self.digest,
             started_unix_micros=int(self.started * 1e6),
         )
+
+    def GetHostInfo(self, request: Any, context: Any) -> Any:  # noqa: N802
+        response = pb.GetHostInfoResponse()
         if self.inline_nodes:
-            response.capabilities.append(pb.INLINE_NODES)
+            response.capabilities.append(pb.CAPABILITY_INLINE_NODES)
         for name, plugin in self.plugins.items():
             info = response.plugins.add(
                 name=name,
-                extension_points=[pb.ExtensionPoint.Value(point) for point in api.points_of(plugin)],
+                extension_points=[point_value(point) for point in api.points_of(plugin)],
                 default_weight=plugin.weight,
                 needed_fields=plugin.needed_fields,
             )
             for resource, action in plugin.wake_up_events:
-                info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value(action)])
+                info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value("ACTION_" + action)])
         return response
 
     def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -122,8 +130,6 @@ class Host:
                 raise CallFailed("DRAINING", "the host is about to exit")
             if not SESSION_ID.fullmatch(request.session_id):
                 raise CallFailed("INVALID", "session_id must match [a-z0-9-]{1,63}")
-            if request.contract_version != CONTRACT:
-                raise CallFailed("INVALID", f"this host speaks {CONTRACT}")
             session = self.sessions.get(request.session_id)
             if session is not None and session.draining:
                 raise CallFailed("DRAINING", "the session is draining")
@@ -152,7 +158,7 @@ class Host:
                 plugin = plugins.get(name)
                 if plugin is None:
                     problems.add(profile=profile.name, plugin=name, message="this host has no such plugin")
-                elif point.extension_point not in map(pb.ExtensionPoint.Value, api.points_of(plugin)):
+                elif point.extension_point not in map(point_value, api.points_of(plugin)):
                     problems.add(profile=profile.name, plugin=name, message="the plugin does not implement this extension point")
                 else:
                     enabled.append((name, plugin))
@@ -184,21 +190,21 @@ class Host:
 
     def Probe(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.changed:
-            response = pb.ProbeResponse(host_instance=self.instance, state=pb.ProbeResponse.READY)
+            response = pb.ProbeResponse(instance=self.instance, state=pb.ProbeResponse.STATE_READY)
             session = self.sessions.get(request.session_id)
             if request.session_id:
                 if session is None or not session.profiles:
-                    response.state = pb.ProbeResponse.INITIALISING
+                    response.state = pb.ProbeResponse.STATE_INITIALIZING
                     response.reason = "not configured"
                 elif not self.inline_nodes and (session.cache is None or session.cache.cluster.version == 0):
-                    response.state = pb.ProbeResponse.INITIALISING
+                    response.state = pb.ProbeResponse.STATE_INITIALIZING
                     response.reason = "waiting for a snapshot"
                 else:
                     session.last_heard = time.monotonic()
                     response.snapshot_version = session.cache.cluster.version if session.cache is not None else 0
                     response.attempts_in_flight = len(session.attempts)
             if self.draining or (session is not None and session.draining):
-                response.state = pb.ProbeResponse.DRAINING
+                response.state = pb.ProbeResponse.STATE_DRAINING
                 response.reason = "the host is draining"
             return response
 
@@ -274,7 +280,7 @@ class Host:
                         session.attempts.pop(attempt, None)
                     version = session.cache.cluster.version
                     self.changed.notify_all()
-                if request.phase == pb.SyncRequest.SNAPSHOT_END:
+                if request.phase == pb.SyncRequest.PHASE_SNAPSHOT_END:
                     pushes.put(pb.SyncResponse(ack=pb.Ack(version=version)))
                 request = next(requests, None)
         except CacheError as error:
@@ -302,15 +308,15 @@ class Host:
 
     def session_for(self, header: Any, time_remaining: Callable[[], Optional[float]], minimum: bool = False) -> Session:
         """The caller's session, at the call's version; the caller must hold the lock."""
-        if header.host_instance != self.instance:
-            raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.host_instance}")
+        if header.instance != self.instance:
+            raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.instance}")
         session = self.sessions.get(header.session_id)
         if session is None:
             raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id}")
         if self.inline_nodes:
             session.last_heard = time.monotonic()
         else:
-            self._await_version(session, header.snapshot_version, time_remaining, minimum)
+            self._await_version(session, header.min_version if minimum else header.exact_version, time_remaining, minimum)
         if header.profile not in session.profiles:
             raise CallFailed("NOT_CONFIGURED", f"no profile {header.profile}")
         return session

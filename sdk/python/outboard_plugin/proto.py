@@ -14,18 +14,19 @@ import tempfile
 import types
 from typing import Any, Callable, Dict, Tuple
 
-PACKAGE = "proto/outboard/v1alpha1"
+PACKAGE = "outboard/v1beta1"
+HANDSHAKE = "outboard/handshake/v1"
 RAW = ("filter", "score")
-RPC_STATUS = "proto/call_errors/rpc_status"
+RPC_STATUS = "call_errors/rpc_status"
 
 
 def _root() -> pathlib.Path:
-    """The folder above the contract's files."""
+    """The folder to which imports of the contract's files are relative."""
     here = pathlib.Path(__file__).resolve().parent
     for folder in (here, *here.parents):
-        if (folder / PACKAGE).is_dir():
-            return folder
-    raise ImportError(f"the contract is missing: no {PACKAGE} in or above {here}")
+        if (folder / "proto" / PACKAGE).is_dir():
+            return folder / "proto"
+    raise ImportError(f"the contract is missing: no proto/{PACKAGE} in or above {here}")
 
 
 def _write_raw(root: pathlib.Path, into: pathlib.Path) -> None:
@@ -34,7 +35,7 @@ def _write_raw(root: pathlib.Path, into: pathlib.Path) -> None:
     (into / PACKAGE).mkdir(parents=True)
     for name in RAW:
         text = (root / PACKAGE / f"{name}.proto").read_text(encoding="utf-8")
-        text = text.replace("package outboard.v1alpha1;", "package outboard.v1alpha1.raw;")
+        text = text.replace("package outboard.v1beta1;", "package outboard.v1beta1.raw;")
         text = text.replace("repeated InlineNode inline_nodes", "repeated bytes inline_nodes")
         text = text.replace(f'import "{PACKAGE}/inline_node.proto";\n', "")
         (into / PACKAGE / f"raw_{name}.proto").write_text(text, encoding="utf-8")
@@ -45,7 +46,7 @@ def _generate(into: str) -> None:
 
     root, copies = _root(), pathlib.Path(into) / "raw"
     _write_raw(root, copies)
-    files = sorted(str(path.relative_to(root)) for path in (root / PACKAGE).glob("*.proto"))
+    files = sorted(str(path.relative_to(root)) for package in (PACKAGE, HANDSHAKE) for path in (root / package).glob("*.proto"))
     files += [f"{PACKAGE}/raw_{name}.proto" for name in RAW] + [f"{RPC_STATUS}.proto"]
     outputs = [f"--python_out={into}", f"--grpc_python_out={into}"]
     if protoc.main(["protoc", f"-I{root}", f"-I{copies}", *outputs, *files]) != 0:
@@ -53,11 +54,21 @@ def _generate(into: str) -> None:
 
 
 def _load(generated: str) -> Tuple[Any, Any, Dict[str, Callable[[Any, Any], None]]]:
-    messages, raw_messages, adders = types.SimpleNamespace(), types.SimpleNamespace(), {}
-    # The generated modules import each other as proto.outboard.…, so their folder must precede this module's.
+    messages, raw_messages = types.SimpleNamespace(), types.SimpleNamespace()
+    adders: Dict[str, Callable[[Any, Any], None]] = {}
+    # The generated modules import each other as outboard.v1beta1.…
     sys.path.insert(0, generated)
-    for path in sorted((pathlib.Path(generated) / PACKAGE).glob("*_pb2*.py")):
-        module = importlib.import_module(f"{PACKAGE.replace('/', '.')}.{path.stem}")
+    try:
+        return _import(pathlib.Path(generated), messages, raw_messages, adders)
+    finally:
+        sys.path.remove(generated)
+
+
+def _import(
+    generated: pathlib.Path, messages: Any, raw_messages: Any, adders: Dict[str, Callable[[Any, Any], None]]
+) -> Tuple[Any, Any, Dict[str, Callable[[Any, Any], None]]]:
+    for path in sorted(path for package in (PACKAGE, HANDSHAKE) for path in (generated / package).glob("*_pb2*.py")):
+        module = importlib.import_module(".".join(path.relative_to(generated).with_suffix("").parts))
         if path.stem.startswith("raw_"):
             for name in ("FilterRequest", "ScoreRequest"):
                 if path.stem.endswith("_pb2") and hasattr(module, name):

@@ -11,7 +11,7 @@ Amounts = Dict[str, int]
 
 
 def _amounts(resources: Any) -> Amounts:
-    found = dict(resources.extended)
+    found = dict(resources.scalar)
     found["cpu"] = resources.cpu_millis
     found["memory"] = resources.memory_bytes
     found["ephemeral-storage"] = resources.ephemeral_storage_bytes
@@ -73,7 +73,7 @@ def of_pod(pod: Any) -> Amounts:
         total["cpu"] = level["cpu"]
     if wanted.HasField("memory_bytes"):
         total["memory"] = level["memory"]
-    for name in wanted.extended:
+    for name in wanted.scalar:
         if name.startswith("hugepages-"):
             total[name] = level.get(name, 0)
     _add(total, _amounts(pod.overhead))
@@ -103,5 +103,5 @@ def _to_list(amounts: Amounts, pods: int) -> Any:
         memory_bytes=amounts.pop("memory", 0),
         ephemeral_storage_bytes=amounts.pop("ephemeral-storage", 0),
         pods=pods,
-        extended={name: amount for name, amount in amounts.items() if amount},
+        scalar={name: amount for name, amount in amounts.items() if amount},
     )

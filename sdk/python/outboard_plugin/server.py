@@ -25,9 +25,10 @@ log = logging.getLogger("outboard_plugin")
 # The limit of inline_node.proto; a snapshot arrives in smaller chunks.
 MAX_MESSAGE_BYTES = 64 << 20
 STOP_SECONDS = 1.0
-SERVICE_PACKAGE = "outboard.v1alpha1"
+SERVICE_PACKAGE = "outboard.v1beta1"
 
 HOST_SERVICES = {
+    "HandshakeService": ("Handshake",),
     "PluginHostService": ("GetHostInfo", "Configure", "Probe", "Drain"),
     "ClusterStateService": ("Sync",),
 }

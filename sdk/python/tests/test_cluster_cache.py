@@ -21,11 +21,11 @@ class ClusterCacheTest(unittest.TestCase):
         """Applies an empty snapshot."""
         self.cache = cache
         self.version = 0
-        self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
-        self.apply(phase=pb.SyncRequest.SNAPSHOT_END, order=[])
+        self.apply(phase=pb.SyncRequest.PHASE_SNAPSHOT_BEGIN)
+        self.apply(phase=pb.SyncRequest.PHASE_SNAPSHOT_END, order=[])
 
-    def apply(self, *changes, phase=pb.SyncRequest.DELTA, order=None):
-        if phase in (pb.SyncRequest.DELTA, pb.SyncRequest.SNAPSHOT_BEGIN):
+    def apply(self, *changes, phase=pb.SyncRequest.PHASE_DELTA, order=None):
+        if phase in (pb.SyncRequest.PHASE_DELTA, pb.SyncRequest.PHASE_SNAPSHOT_BEGIN):
             self.version += 1
         request = pb.SyncRequest(version=self.version, phase=phase)
         for change in changes:
@@ -51,27 +51,27 @@ class ClusterCacheTest(unittest.TestCase):
         return self.cache.cluster
 
     def test_a_snapshot_counts_once_it_is_complete(self):
-        self.apply(self.node(0, "a"), phase=pb.SyncRequest.SNAPSHOT_BEGIN)
+        self.apply(self.node(0, "a"), phase=pb.SyncRequest.PHASE_SNAPSHOT_BEGIN)
         self.assertEqual(self.cluster.version, 0)
-        self.apply(self.node(1, "b"), phase=pb.SyncRequest.SNAPSHOT_MORE)
-        self.apply(self.pod("p", node="b"), phase=pb.SyncRequest.SNAPSHOT_END, order=[1, 0])
+        self.apply(self.node(1, "b"), phase=pb.SyncRequest.PHASE_SNAPSHOT_MORE)
+        self.apply(self.pod("p", node="b"), phase=pb.SyncRequest.PHASE_SNAPSHOT_END, order=[1, 0])
         self.assertEqual(self.cluster.version, 2)
         self.assertEqual([node.name for node in self.cluster.nodes], ["b", "a"])
         self.assertEqual(list(self.cluster.node(1).pods), ["p"])
-        self.apply(phase=pb.SyncRequest.SNAPSHOT_BEGIN)
+        self.apply(phase=pb.SyncRequest.PHASE_SNAPSHOT_BEGIN)
         self.assertEqual((self.cluster.version, self.cluster.nodes), (0, []))
 
     def test_pods_move_as_updates_say(self):
         self.apply(self.node(0, "a"), self.node(1, "b"), self.pod("p"), order=[0, 1])
         a, b = self.cluster.nodes
         self.assertEqual(a.requested.cpu_millis, 0)
-        self.apply(self.place("p", pb.ASSUMED, 0))
+        self.apply(self.place("p", pb.PLACEMENT_STATE_ASSUMED, 0))
         self.assertEqual((a.requested.cpu_millis, a.requested.pods), (100, 1))
-        self.apply(self.place("p", pb.WAITING, 1))
+        self.apply(self.place("p", pb.PLACEMENT_STATE_WAITING, 1))
         self.assertEqual((a.requested.pods, b.requested.pods, self.cluster.waiting), (0, 1, {"p": 7}))
         self.apply(self.pod("p", cpu=300))  # keeps the assumed node
         self.assertEqual(b.requested.cpu_millis, 300)
-        self.apply(self.place("p", pb.NOMINATED, 0))
+        self.apply(self.place("p", pb.PLACEMENT_STATE_NOMINATED, 0))
         self.assertEqual((list(a.nominated), list(b.pods), self.cluster.waiting), (["p"], [], {}))
         self.apply(self.pod("p", node="b"))
         self.assertEqual((list(a.nominated), list(b.pods)), ([], ["p"]))
@@ -80,12 +80,12 @@ class ClusterCacheTest(unittest.TestCase):
 
     def test_a_node_keeps_its_pods_while_it_changes_and_another_of_its_name_gets_those_that_name_it(self):
         self.apply(self.node(0, "a", colour="red"), self.pod("p", node="a"), self.pod("q"), order=[0])
-        self.apply(self.place("q", pb.ASSUMED, 0))
+        self.apply(self.place("q", pb.PLACEMENT_STATE_ASSUMED, 0))
         self.apply(self.node(0, "a", colour="blue"))
         self.assertEqual(self.cluster.nodes[0].labels, {"colour": "blue"})
         self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "q"])
-        self.apply(self.pod("r"), self.place("r", pb.ASSUMED, 0))
-        self.apply(self.place("r", pb.BOUND, 0))
+        self.apply(self.pod("r"), self.place("r", pb.PLACEMENT_STATE_ASSUMED, 0))
+        self.apply(self.place("r", pb.PLACEMENT_STATE_BOUND, 0))
         self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "q", "r"])
         self.apply({"node_remove": pb.NodeRemove(slot=0)}, order=[])
         self.assertIsNone(self.cluster.node_named("a"))
@@ -96,8 +96,8 @@ class ClusterCacheTest(unittest.TestCase):
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         for change in (
             {"node_remove": pb.NodeRemove(slot=3)},
-            self.place("x", pb.ASSUMED, 0),
-            self.place("p", pb.ASSUMED, 3),
+            self.place("x", pb.PLACEMENT_STATE_ASSUMED, 0),
+            self.place("p", pb.PLACEMENT_STATE_ASSUMED, 3),
             self.node(0, "b"),
         ):
             with self.assertRaises(CacheError):
@@ -107,7 +107,7 @@ class ClusterCacheTest(unittest.TestCase):
         pushed = []
         self.begin(ClusterCache(lambda *said: pushed.append(said)))
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
-        self.apply(self.place("p", pb.WAITING, 0))
+        self.apply(self.place("p", pb.PLACEMENT_STATE_WAITING, 0))
         self.cluster.allow("p", "Gang")
         self.cluster.reject("p", "Gang", "no")
         self.assertEqual(pushed, [(7, "p", "Gang", True, ""), (7, "p", "Gang", False, "no")])
@@ -127,14 +127,14 @@ class InlineNodeTest(unittest.TestCase):
     def test_nominated_pods_count_in_filter(self):
         sent = pb.InlineNode(
             node=pb.Node(name="n"),
-            requested=pb.ResourceList(cpu_millis=300, pods=1, extended={"gpu": 1}),
-            nominated_requested=pb.ResourceList(cpu_millis=50, pods=1, extended={"gpu": 2}),
+            requested=pb.ResourceList(cpu_millis=300, pods=1, scalar={"gpu": 1}),
+            nominated_requested=pb.ResourceList(cpu_millis=50, pods=1, scalar={"gpu": 2}),
             pods=[pod("on")],
             nominated_pods=[pod("soon")],
         )
         crowded = Node(3, sent.node, sent).with_nominated(pod("p"))
         self.assertEqual(sorted(crowded.pods), ["on", "soon"])
-        self.assertEqual((crowded.requested.cpu_millis, crowded.requested.pods, crowded.requested.extended["gpu"]), (350, 2, 3))
+        self.assertEqual((crowded.requested.cpu_millis, crowded.requested.pods, crowded.requested.scalar["gpu"]), (350, 2, 3))
 
 
 class RequestsTest(unittest.TestCase):

@@ -13,7 +13,7 @@ from outboard_plugin import Plugin, Unschedulable, Wait, server
 from outboard_plugin.host import MAX_SESSIONS, Host
 from outboard_plugin.proto import pb
 
-PACKAGE = "outboard.v1alpha1"
+PACKAGE = "outboard.v1beta1"
 
 
 class Cheap(Plugin):
@@ -76,20 +76,20 @@ class ServerTest(unittest.TestCase):
         status = rpc_status.from_call(caught.exception)  # Compares code and message with gRPC's own, too.
         error = pb.CallError()
         self.assertTrue(status.details[0].Unpack(error))
-        return pb.CallError.Reason.Name(error.reason)
+        return pb.CallError.Reason.Name(error.reason).removeprefix("REASON_")
 
     def configure(self, session="s", **fields):
-        request = pb.ConfigureRequest(session_id=session, contract_version="v1alpha1", cycle_deadline_millis=100)
+        request = pb.ConfigureRequest(session_id=session, cycle_deadline_millis=100)
         profile = request.profiles.add(name="p")
         for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"):
-            profile.points.add(extension_point=pb.ExtensionPoint.Value(point), plugins=["Cheap"])
+            profile.points.add(extension_point=pb.ExtensionPoint.Value("EXTENSION_POINT_" + point), plugins=["Cheap"])
         if fields:
             profile.args.add(plugin="Cheap", **fields)
         return self.call("PluginHostService", "Configure", request)
 
     def header(self, **fields):
         return pb.CallHeader(
-            **{"session_id": "s", "host_instance": "me", "attempt_id": 1, "snapshot_version": 1, "profile": "p", **fields}
+            **{"session_id": "s", "instance": "me", "attempt_id": 1, "exact_version": 1, "profile": "p", **fields}
         )
 
     def sync(self, *requests):
@@ -108,7 +108,7 @@ class ServerTest(unittest.TestCase):
         self.assertFalse(self.configure().problems)
         if self.inline:
             return
-        request = pb.SyncRequest(session_id="s", version=1, phase=pb.SyncRequest.SNAPSHOT_BEGIN)
+        request = pb.SyncRequest(session_id="s", version=1, phase=pb.SyncRequest.PHASE_SNAPSHOT_BEGIN)
         for slot, sent in enumerate(self.cluster):
             request.changes.add().node_upsert.CopyFrom(pb.NodeUpsert(slot=slot, node=sent.node))
             if sent.requested.pods:
@@ -117,7 +117,7 @@ class ServerTest(unittest.TestCase):
                 request.changes.add().pod_upsert.pod.CopyFrom(on)
         request.changes.add().pod_upsert.pod.CopyFrom(self.pod)
         request.node_order.slots.extend(range(len(self.cluster)))
-        end = pb.SyncRequest(version=1, phase=pb.SyncRequest.SNAPSHOT_END)
+        end = pb.SyncRequest(version=1, phase=pb.SyncRequest.PHASE_SNAPSHOT_END)
         self.stream = self.sync(request, end)
         self.assertEqual(next(self.stream).ack.version, 1)
         self.call("PreFilterService", "PreFilter", pb.PreFilterRequest(header=self.header(), pod_uid="p"))
@@ -130,19 +130,17 @@ class ServerTest(unittest.TestCase):
 
     def test_it_reports_its_identity(self):
         info = self.call("PluginHostService", "GetHostInfo", pb.GetHostInfoRequest())
-        self.assertEqual(list(info.contract_versions), ["v1alpha1"])
-        self.assertEqual(info.host_instance, "me")
-        points = [pb.ExtensionPoint.Name(point) for point in info.plugins[0].extension_points]
+        points = [pb.ExtensionPoint.Name(point).removeprefix("EXTENSION_POINT_") for point in info.plugins[0].extension_points]
         self.assertEqual(points, ["PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"])
-        self.assertEqual(list(info.capabilities), [pb.INLINE_NODES] if self.inline else [])
+        self.assertEqual(list(info.capabilities), [pb.CAPABILITY_INLINE_NODES] if self.inline else [])
 
     def test_it_is_ready_when_it_can_answer(self):
-        states = pb.ProbeResponse.State.Name
+        states = lambda state: pb.ProbeResponse.State.Name(state).removeprefix("STATE_")  # noqa: E731
         probe = lambda: states(self.call("PluginHostService", "Probe", pb.ProbeRequest(session_id="s")).state)  # noqa: E731
-        self.assertEqual(probe(), "INITIALISING")
+        self.assertEqual(probe(), "INITIALIZING")
         problems = self.configure(args_json='{"limit": "x"}').problems
         self.assertEqual((problems[0].field, problems[0].message), ("limit", "must be a number"))
-        self.assertEqual(probe(), "INITIALISING")
+        self.assertEqual(probe(), "INITIALIZING")
         self.make_ready()
         self.assertEqual(probe(), "READY")
         self.call("PluginHostService", "Drain", pb.DrainRequest(session_id="s"))
@@ -185,7 +183,7 @@ class ServerTest(unittest.TestCase):
         def filtering(**fields):
             return pb.FilterRequest(header=self.header(**fields), nodes=pb.NodeSet(slots=[0]), **self.content([0]))
 
-        self.assertEqual(self.fails("FilterService", "Filter", filtering(host_instance="other")), "WRONG_INSTANCE")
+        self.assertEqual(self.fails("FilterService", "Filter", filtering(instance="other")), "WRONG_INSTANCE")
         self.assertEqual(self.fails("FilterService", "Filter", filtering(session_id="other")), "SESSION_UNKNOWN")
         self.assertEqual(self.fails("FilterService", "Filter", filtering(profile="other")), "NOT_CONFIGURED")
 
@@ -216,7 +214,7 @@ class InlineServerTest(ServerTest):
 class CachedServerTest(ServerTest):
     def test_versions_and_attempts_are_checked(self):
         self.make_ready()
-        request = pb.FilterRequest(header=self.header(snapshot_version=9))
+        request = pb.FilterRequest(header=self.header(exact_version=9))
         call = self.channel.unary_unary(
             f"/{PACKAGE}.FilterService/Filter",
             request_serializer=pb.FilterRequest.SerializeToString,
@@ -224,21 +222,21 @@ class CachedServerTest(ServerTest):
         )
         with self.assertRaises(grpc.RpcError):
             call(request, timeout=0.2)  # the host waits for the version
-        request.header.snapshot_version = 1
+        request.header.exact_version = 1
         request.header.attempt_id = 2
         self.assertEqual(self.fails("FilterService", "Filter", request), "ATTEMPT_UNKNOWN")
         request.header.attempt_id = 1
         request.nodes.slots.append(17)
         self.assertEqual(self.fails("FilterService", "Filter", request), "OBJECT_UNKNOWN")
         # The host forgets an attempt that the shim ended.
-        self.requests.put(pb.SyncRequest(version=2, ended_attempts=[1]))
+        self.requests.put(pb.SyncRequest(version=2, phase=pb.SyncRequest.PHASE_DELTA, ended_attempts=[1]))
         self.assertEqual(next(self.stream).ack.version, 2)
-        request = pb.FilterRequest(header=self.header(snapshot_version=2))
+        request = pb.FilterRequest(header=self.header(exact_version=2))
         self.assertEqual(self.fails("FilterService", "Filter", request), "ATTEMPT_UNKNOWN")
 
     def test_a_change_that_does_not_fit_ends_the_stream(self):
         self.make_ready()
-        self.requests.put(pb.SyncRequest(version=2, changes=[pb.Change(node_remove=pb.NodeRemove(slot=9))]))
+        self.requests.put(pb.SyncRequest(version=2, phase=pb.SyncRequest.PHASE_DELTA, changes=[pb.Change(node_remove=pb.NodeRemove(slot=9))]))
         with self.assertRaises(grpc.RpcError) as caught:
             next(self.stream)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.FAILED_PRECONDITION)
@@ -248,8 +246,8 @@ class CachedServerTest(ServerTest):
         old = self.stream
         self.requests = queue.Queue()
         new = self.sync(
-            pb.SyncRequest(session_id="s", version=5, phase=pb.SyncRequest.SNAPSHOT_BEGIN),
-            pb.SyncRequest(version=5, phase=pb.SyncRequest.SNAPSHOT_END),
+            pb.SyncRequest(session_id="s", version=5, phase=pb.SyncRequest.PHASE_SNAPSHOT_BEGIN),
+            pb.SyncRequest(version=5, phase=pb.SyncRequest.PHASE_SNAPSHOT_END),
         )
         self.assertEqual(next(new).ack.version, 5)
         self.assertEqual(list(old), [])

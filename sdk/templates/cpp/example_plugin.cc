@@ -14,7 +14,7 @@ namespace example_plugin {
 namespace {
 
 namespace sdk = outboard::sdk;
-namespace v1alpha1 = outboard::v1alpha1;
+namespace v1beta1 = outboard::v1beta1;
 
 // Annotation of a pod: the maximum price of its node.
 constexpr char kMaxPrice[] = "example-plugin/max-price";
@@ -90,7 +90,7 @@ absl::StatusOr<std::unique_ptr<sdk::Plugin>> Create(const sdk::PluginContext& co
 sdk::PluginDescriptor Descriptor() {
   sdk::PluginDescriptor descriptor;
   descriptor.name = "ExamplePlugin";
-  descriptor.extension_points = {v1alpha1::FILTER, v1alpha1::SCORE};
+  descriptor.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_SCORE};
   descriptor.args_schema = R"({
   "type": "object",
   "properties": {
@@ -102,7 +102,8 @@ sdk::PluginDescriptor Descriptor() {
   descriptor.needed_fields = {"Pod.metadata.annotations['example-plugin/max-price']"};
   // Events that may make a rejected pod schedulable.
   descriptor.wake_up_events = {sdk::WakeOn(
-      "Node", {v1alpha1::ClusterEvent::ADD, v1alpha1::ClusterEvent::UPDATE_NODE_LABEL})};
+      "Node",
+      {v1beta1::ClusterEvent::ACTION_ADD, v1beta1::ClusterEvent::ACTION_UPDATE_NODE_LABEL})};
   descriptor.create = Create;
   return descriptor;
 }

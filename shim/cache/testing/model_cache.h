@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "proto/outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::cache::testing {
@@ -20,7 +20,7 @@ class ModelCache {
  public:
   enum class Place { kNone, kBound, kAssumed, kWaiting, kNominated };
   struct Pod {
-    v1alpha1::Pod object;
+    v1beta1::Pod object;
     Place place = Place::kNone;
     int64_t slot = -1;
     uint64_t attempt = 0;
@@ -32,12 +32,12 @@ class ModelCache {
     }
   };
 
-  std::map<uint32_t, v1alpha1::Node> nodes;
+  std::map<uint32_t, v1beta1::Node> nodes;
   std::vector<uint32_t> order;
   std::map<std::string, Pod> pods;
-  std::map<std::string, v1alpha1::Namespace> namespaces;
+  std::map<std::string, v1beta1::Namespace> namespaces;
   // By "Kind namespace/name".
-  std::map<std::string, v1alpha1::ClusterObject> objects;
+  std::map<std::string, v1beta1::ClusterObject> objects;
   std::set<uint64_t> ended_attempts;
   int64_t version = 0;
   bool complete = false;
@@ -45,12 +45,12 @@ class ModelCache {
   std::string fault;
   int snapshots = 0;
 
-  void Apply(const v1alpha1::SyncRequest& request) {
-    using v1alpha1::SyncRequest;
+  void Apply(const v1beta1::SyncRequest& request) {
+    using v1beta1::SyncRequest;
     if (request.version() < 1) Complain("no version");
     if (request.ByteSizeLong() > (2u << 20)) Complain("a message of more than 2 MiB");
     switch (request.phase()) {
-      case SyncRequest::SNAPSHOT_BEGIN:
+      case SyncRequest::PHASE_SNAPSHOT_BEGIN:
         nodes.clear();
         order.clear();
         pods.clear();
@@ -61,8 +61,8 @@ class ModelCache {
         ++snapshots;
         snapshot_version_ = request.version();
         break;
-      case SyncRequest::SNAPSHOT_MORE:
-      case SyncRequest::SNAPSHOT_END:
+      case SyncRequest::PHASE_SNAPSHOT_MORE:
+      case SyncRequest::PHASE_SNAPSHOT_END:
         if (!in_snapshot_) Complain("a chunk without a snapshot");
         if (request.version() != snapshot_version_) Complain("a snapshot of two versions");
         break;
@@ -71,17 +71,17 @@ class ModelCache {
         if (request.version() < version) Complain("the version falls");
         break;
     }
-    for (const v1alpha1::Change& change : request.changes()) ApplyChange(change);
+    for (const v1beta1::Change& change : request.changes()) ApplyChange(change);
     if (request.has_node_order()) ApplyOrder(request.node_order());
     ended_attempts.insert(request.ended_attempts().begin(), request.ended_attempts().end());
-    if (request.phase() == SyncRequest::SNAPSHOT_END) {
+    if (request.phase() == SyncRequest::PHASE_SNAPSHOT_END) {
       in_snapshot_ = false;
       complete = true;
     }
     version = request.version();
   }
 
-  static std::string KeyOf(const v1alpha1::ClusterObject& object) {
+  static std::string KeyOf(const v1beta1::ClusterObject& object) {
     return kube::KindOf(object) + " " + kube::NamespacedName(object);
   }
 
@@ -90,9 +90,9 @@ class ModelCache {
     if (fault.empty()) fault = what;
   }
 
-  void ApplyChange(const v1alpha1::Change& change) {
+  void ApplyChange(const v1beta1::Change& change) {
     switch (change.change_case()) {
-      case v1alpha1::Change::kNodeUpsert: {
+      case v1beta1::Change::kNodeUpsert: {
         const auto& upsert = change.node_upsert();
         for (const auto& [slot, node] : nodes) {
           if (node.name() == upsert.node().name() && slot != upsert.slot())
@@ -104,36 +104,36 @@ class ModelCache {
         nodes[upsert.slot()] = upsert.node();
         break;
       }
-      case v1alpha1::Change::kNodeRemove:
+      case v1beta1::Change::kNodeRemove:
         if (nodes.erase(change.node_remove().slot()) == 0) Complain("removal from a free slot");
         for (auto& [uid, pod] : pods) {
           if (pod.slot == change.node_remove().slot()) pod.slot = -1;
         }
         break;
-      case v1alpha1::Change::kPodUpsert:
+      case v1beta1::Change::kPodUpsert:
         ApplyPod(change.pod_upsert().pod());
         break;
-      case v1alpha1::Change::kPodRemove:
+      case v1beta1::Change::kPodRemove:
         if (pods.erase(change.pod_remove().uid()) == 0) Complain("removal of an unknown pod");
         break;
-      case v1alpha1::Change::kPodPlacement:
+      case v1beta1::Change::kPodPlacement:
         ApplyPlacement(change.pod_placement());
         break;
-      case v1alpha1::Change::kNamespaceUpsert: {
+      case v1beta1::Change::kNamespaceUpsert: {
         const auto& ns = change.namespace_upsert().namespace_();
         namespaces[ns.name()] = ns;
         break;
       }
-      case v1alpha1::Change::kNamespaceRemove:
+      case v1beta1::Change::kNamespaceRemove:
         if (namespaces.erase(change.namespace_remove().name()) == 0)
           Complain("removal of an unknown namespace");
         break;
-      case v1alpha1::Change::kObjectUpsert:
+      case v1beta1::Change::kObjectUpsert:
         if (!pods.empty() && in_snapshot_) Complain("an object after pods");
         objects[KeyOf(change.object_upsert())] = change.object_upsert();
         break;
-      case v1alpha1::Change::kObjectRemove: {
-        const v1alpha1::ClusterObject& named = change.object_remove();
+      case v1beta1::Change::kObjectRemove: {
+        const v1beta1::ClusterObject& named = change.object_remove();
         if (named.ByteSizeLong() != kube::NameOnly(named).ByteSizeLong())
           Complain("more than the name of a removed object");
         if (objects.erase(KeyOf(named)) == 0) Complain("removal of an unknown object");
@@ -144,7 +144,7 @@ class ModelCache {
     }
   }
 
-  void ApplyPod(const v1alpha1::Pod& object) {
+  void ApplyPod(const v1beta1::Pod& object) {
     Pod& pod = pods[object.uid()];
     pod.object = object;
     if (object.node_name().empty()) {
@@ -161,24 +161,24 @@ class ModelCache {
     }
   }
 
-  void ApplyPlacement(const v1alpha1::PodPlacement& placement) {
+  void ApplyPlacement(const v1beta1::PodPlacement& placement) {
     const auto it = pods.find(placement.uid());
     if (it == pods.end()) return Complain("a placement for an unknown pod");
     Pod& pod = it->second;
     pod.waits.clear();
     pod.attempt = placement.attempt_id();
     switch (placement.state()) {
-      case v1alpha1::UNPLACED:
+      case v1beta1::PLACEMENT_STATE_UNPLACED:
         pod.place = Place::kNone;
         pod.slot = -1;
         return;
-      case v1alpha1::ASSUMED:
+      case v1beta1::PLACEMENT_STATE_ASSUMED:
         pod.place = Place::kAssumed;
         break;
-      case v1alpha1::WAITING:
+      case v1beta1::PLACEMENT_STATE_WAITING:
         pod.place = Place::kWaiting;
         break;
-      case v1alpha1::BOUND:
+      case v1beta1::PLACEMENT_STATE_BOUND:
         pod.place = Place::kBound;
         if (const auto node = nodes.find(placement.slot()); node != nodes.end())
           pod.object.set_node_name(node->second.name());
@@ -192,7 +192,7 @@ class ModelCache {
     for (const auto& wait : placement.waits()) pod.waits[wait.plugin()] = wait.remaining_millis();
   }
 
-  void ApplyOrder(const v1alpha1::NodeOrder& sent) {
+  void ApplyOrder(const v1beta1::NodeOrder& sent) {
     order.assign(sent.slots().begin(), sent.slots().end());
     std::set<uint32_t> slots(order.begin(), order.end());
     if (slots.size() != order.size()) Complain("a slot twice in the order");

@@ -15,7 +15,8 @@ void FuzzConfig(absl::string_view text) {
   PluginCatalog catalog;
   for (const ProfileSpec& profile : config->scheduler.profiles) {
     for (const PluginEntry& entry : profile.multi_point.enabled)
-      catalog.plugins[entry.name].points = {v1alpha1::PRE_FILTER, v1alpha1::SCORE};
+      catalog.plugins[entry.name].points = {v1beta1::EXTENSION_POINT_PRE_FILTER,
+                                            v1beta1::EXTENSION_POINT_SCORE};
   }
   (void)ResolveProfiles(*config, catalog);
   fuzz::Require(ParseConfig(EffectiveConfigYaml(*config, nullptr), "again").ok(),

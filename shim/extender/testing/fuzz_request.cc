@@ -42,8 +42,8 @@ void FuzzRequest(absl::string_view body) {
             "every node has a name");
     for (const absl::string_view node : question->nodes) RequireJson(node, "a node is JSON");
     NodesAnswer answer;
-    v1alpha1::PluginStatus& reason = answer.reasons.emplace_back();
-    reason.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+    v1beta1::PluginStatus& reason = answer.reasons.emplace_back();
+    reason.set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     reason.add_reasons("no \"room\"");
     for (size_t i = 0; i < question->names.size(); ++i) {
       answer.verdicts.push_back(static_cast<int>(i % 3) - 2);

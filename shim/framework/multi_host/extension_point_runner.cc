@@ -14,15 +14,15 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
-using v1alpha1::PreFilterRequest;
-using v1alpha1::PreFilterResponse;
-using v1alpha1::PreScoreRequest;
-using v1alpha1::PreScoreResponse;
-using v1alpha1::ScoreRequest;
-using v1alpha1::ScoreResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
+using v1beta1::PreFilterRequest;
+using v1beta1::PreFilterResponse;
+using v1beta1::PreScoreRequest;
+using v1beta1::PreScoreResponse;
+using v1beta1::ScoreRequest;
+using v1beta1::ScoreResponse;
 
 // A host answers for its own plugins only.
 absl::Status CheckOwn(const std::vector<std::string>& own, const std::string& plugin,
@@ -79,9 +79,9 @@ void Insert(size_t host, Answer answer, Pending* pending) {
 
 }  // namespace
 
-void ExtensionPointRunner::FillHeader(size_t host, v1alpha1::CallHeader* header) const {
+void ExtensionPointRunner::FillHeader(size_t host, v1beta1::CallHeader* header) const {
   header->set_attempt_id(attempt_id_);
-  header->set_snapshot_version(hosts_[host].version);
+  header->set_exact_version(hosts_[host].version);
   header->set_profile(profile_.name);
 }
 
@@ -119,8 +119,8 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartAll(const Req
 template <typename Response, typename Request, typename TakesPart>
 ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartOrRecall(
     const Request& request, TakesPart takes_part,
-    const Response& (v1alpha1::CycleResponse::*part)() const) {
-  std::map<size_t, const v1alpha1::CycleResponse*> known;
+    const Response& (v1beta1::CycleResponse::*part)() const) {
+  std::map<size_t, const v1beta1::CycleResponse*> known;
   if (at_once_.scores_stand) {
     known[*profile_.main_host] = at_once_.answer;
     for (const auto& [host, answer] : at_once_.late) known[host] = &answer;
@@ -135,7 +135,7 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartOrRecall(
 
 template <typename Response, typename IsOpen, typename Check>
 absl::StatusOr<ExtensionPointRunner::Answers<Response>> ExtensionPointRunner::TakeAll(
-    v1alpha1::ExtensionPoint point, Pending<Response> pending, IsOpen fail_open, Check check,
+    v1beta1::ExtensionPoint point, Pending<Response> pending, IsOpen fail_open, Check check,
     bool answer_required) {
   Answers<Response> answered;
   for (auto& [host, answer] : pending) {
@@ -179,7 +179,7 @@ absl::StatusOr<PreFilterResponse> ExtensionPointRunner::PreFilter(const std::str
   // The other hosts work in parallel with the main host.
   if (at_once_.request != nullptr) Insert(main, AskMain(request), &pending);
   auto asked = TakeAll<PreFilterResponse>(
-      v1alpha1::PRE_FILTER, std::move(pending),
+      v1beta1::EXTENSION_POINT_PRE_FILTER, std::move(pending),
       [](const HostProfile& share) { return share.is_optional(); },
       [this](size_t host, const PreFilterResponse& answer) {
         return CheckOwnPreFilter(profile_.shares[host], answer);
@@ -262,7 +262,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::TakeMainSearch(uint32_t num
   Pending<FilterResponse> pending;
   Insert(*profile_.main_host, Known(at_once_.answer->filter()), &pending);
   auto asked = TakeAll<FilterResponse>(
-      v1alpha1::FILTER, std::move(pending), IsOpenAtFilter,
+      v1beta1::EXTENSION_POINT_FILTER, std::move(pending), IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, num_to_find, answer);
       },
@@ -292,7 +292,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
       Insert(host, AskAtOnce(host, request, sample), &pending);
   }
   auto asked = TakeAll<FilterResponse>(
-      v1alpha1::FILTER, std::move(pending), IsOpenAtFilter,
+      v1beta1::EXTENSION_POINT_FILTER, std::move(pending), IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
         return CheckOwnFilter(profile_.shares[host], num_nodes, num_nodes, answer);
       },
@@ -323,7 +323,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
 PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
                                                               const FilterRequest& request,
                                                               uint32_t sample) {
-  v1alpha1::CycleRequest cycle;
+  v1beta1::CycleRequest cycle;
   FillHeader(host, cycle.mutable_header());
   const absl::Duration left = std::min(deadline_ - SteadyNow(), absl::Hours(1));
   cycle.set_deadline_micros(
@@ -331,8 +331,8 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
   cycle.set_explain(explain_);
   *cycle.mutable_pre_filter() = at_once_.request->pre_filter();
   *cycle.mutable_filter() = request;
-  cycle.mutable_filter()->set_enough_nodes(sample);
-  v1alpha1::CycleResponse& answer = at_once_.late[host];
+  cycle.mutable_filter()->set_num_feasible_nodes_to_find(sample);
+  v1beta1::CycleResponse& answer = at_once_.late[host];
   const absl::Status called = hosts_[host].client->Cycle(cycle, deadline_, &answer);
   // PreFilter let the pod pass before.
   if (!called.ok() || answer.pre_filter().has_rejection() || answer.pre_filter().has_node_names()) {
@@ -360,7 +360,7 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
   };
 }
 
-absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1alpha1::NodeSet& nodes) {
+absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1beta1::NodeSet& nodes) {
   if (recorder_ != nullptr) recorder_->Asks(nodes);
   PreScoreRequest request;
   *request.mutable_nodes() = nodes;
@@ -369,10 +369,10 @@ absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1alpha1::
     return Recorded(hosts_[0].client->PreScore(std::move(request), deadline_));
   }
   auto asked = TakeAll<PreScoreResponse>(
-      v1alpha1::PRE_SCORE,
+      v1beta1::EXTENSION_POINT_PRE_SCORE,
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
-          &v1alpha1::CycleResponse::pre_score),
+          &v1beta1::CycleResponse::pre_score),
       [](const HostProfile& share) { return share.score_fail_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
@@ -384,7 +384,7 @@ absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1alpha1::
   return MergePreScore(profile_.pre_score_plugins, asked->answers);
 }
 
-absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSet& nodes) {
+absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1beta1::NodeSet& nodes) {
   if (recorder_ != nullptr) recorder_->Asks(nodes);
   ScoreRequest request;
   *request.mutable_nodes() = nodes;
@@ -394,10 +394,10 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
     return Recorded(hosts_[0].client->Score(std::move(request), deadline_));
   }
   auto asked = TakeAll<ScoreResponse>(
-      v1alpha1::SCORE,
+      v1beta1::EXTENSION_POINT_SCORE,
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
-          &v1alpha1::CycleResponse::score),
+          &v1beta1::CycleResponse::score),
       [](const HostProfile& share) { return share.score_fail_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;
@@ -427,7 +427,7 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1alpha1::NodeSe
   return MergeScore(profile_.score_plugins, std::move(asked->answers));
 }
 
-void LastScores::Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
+void LastScores::Keep(const std::string& key, const v1beta1::NodeSet& nodes,
                       const ScoreResponse& scores, absl::Time now) {
   if (entries_.size() >= kMaxEntries && entries_.count(key) == 0) {
     entries_.erase(std::min_element(
@@ -442,15 +442,14 @@ void LastScores::Keep(const std::string& key, const v1alpha1::NodeSet& nodes,
     entry.position[nodes.slots(i)] = static_cast<size_t>(i);
 }
 
-std::optional<ScoreResponse> LastScores::Find(const std::string& key,
-                                              const v1alpha1::NodeSet& nodes,
+std::optional<ScoreResponse> LastScores::Find(const std::string& key, const v1beta1::NodeSet& nodes,
                                               absl::Time now) const {
   const auto found = entries_.find(key);
   if (found == entries_.end() || now - found->second.time > kMaxAge) return std::nullopt;
   const Entry& entry = found->second;
   ScoreResponse scores;
-  for (const v1alpha1::PluginScores& old : entry.scores.plugins()) {
-    v1alpha1::PluginScores* plugin = scores.add_plugins();
+  for (const v1beta1::PluginScores& old : entry.scores.plugins()) {
+    v1beta1::PluginScores* plugin = scores.add_plugins();
     plugin->set_plugin(old.plugin());
     for (const uint32_t slot : nodes.slots()) {
       const auto position = entry.position.find(slot);
@@ -462,13 +461,13 @@ std::optional<ScoreResponse> LastScores::Find(const std::string& key,
 }
 
 absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::EvaluateHypotheses(
-    const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted) {
+    const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses, size_t excepted) {
   FilterRequest request;
-  *request.mutable_hypotheses() = hypotheses;
+  *request.mutable_simulated_nodes() = hypotheses;
   const uint32_t count = static_cast<uint32_t>(hypotheses.size());
   std::vector<std::vector<PluginStatus>> objections(count);
   auto asked = TakeAll<FilterResponse>(
-      v1alpha1::FILTER,
+      v1beta1::EXTENSION_POINT_FILTER,
       StartAll<FilterResponse>(request,
                                [&](size_t host) {
                                  return host != excepted &&
@@ -492,10 +491,10 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::Eva
 }
 
 absl::StatusOr<std::vector<PluginStatus>> ExtensionPointRunner::AnswerQuestions(
-    const google::protobuf::RepeatedPtrField<v1alpha1::PreemptionQuestion>& questions,
+    const google::protobuf::RepeatedPtrField<v1beta1::PreemptionQuestion>& questions,
     size_t asking) {
-  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> hypotheses;
-  for (const auto& question : questions) *hypotheses.Add() = question.hypothesis();
+  google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode> hypotheses;
+  for (const auto& question : questions) *hypotheses.Add() = question.simulated_node();
   auto objections = EvaluateHypotheses(hypotheses, asking);
   if (!objections.ok()) return objections.status();
   const auto position = [this](const PluginStatus& status) {
@@ -507,7 +506,10 @@ absl::StatusOr<std::vector<PluginStatus>> ExtensionPointRunner::AnswerQuestions(
     std::vector<PluginStatus>& all = (*objections)[i];
     const auto& question = questions[static_cast<int>(i)];
     if (question.has_own()) all.push_back(question.own());
-    if (all.empty()) continue;
+    if (all.empty()) {
+      verdicts[i].set_code(v1beta1::CODE_SUCCESS);
+      continue;
+    }
     verdicts[i] = *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) {
       return position(a) < position(b);
     });

@@ -13,7 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
-#include "proto/outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
 #include "shim/framework/algorithm_profile.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/host_call_trace.h"
@@ -49,7 +49,7 @@ class ExtensionPointRunner {
   // sampling as for a single host. Its answer is used unless another host restricts the nodes or
   // rejects a node of the sample. If the message fails, the host is called point by point, because
   // each point has its own failure policy. Both arguments outlive the runner.
-  void AskMainAtOnce(const v1alpha1::CycleRequest* request, v1alpha1::CycleResponse* answer) {
+  void AskMainAtOnce(const v1beta1::CycleRequest* request, v1beta1::CycleResponse* answer) {
     at_once_ = AtOnce();
     at_once_.request = request;
     at_once_.answer = answer;
@@ -58,21 +58,22 @@ class ExtensionPointRunner {
   bool main_search_stands() const { return at_once_.search_stands; }
 
   // Begins the attempt on every host.
-  absl::StatusOr<v1alpha1::PreFilterResponse> PreFilter(const std::string& pod_uid);
+  absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(const std::string& pod_uid);
   // `candidates` are the nodes of `request`.
-  absl::StatusOr<v1alpha1::FilterResponse> Filter(v1alpha1::FilterRequest request,
-                                                  absl::Span<const uint32_t> candidates,
-                                                  uint32_t num_to_find);
-  absl::StatusOr<v1alpha1::PreScoreResponse> PreScore(const v1alpha1::NodeSet& nodes);
-  absl::StatusOr<v1alpha1::ScoreResponse> Score(const v1alpha1::NodeSet& nodes);
+  absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
+                                                 absl::Span<const uint32_t> candidates,
+                                                 uint32_t num_to_find);
+  absl::StatusOr<v1beta1::PreScoreResponse> PreScore(const v1beta1::NodeSet& nodes);
+  absl::StatusOr<v1beta1::ScoreResponse> Score(const v1beta1::NodeSet& nodes);
   // Evaluates each hypothesis on all hosts except `excepted`. Entry i has the rejections of
   // hypothesis i, in any order.
-  absl::StatusOr<std::vector<std::vector<v1alpha1::PluginStatus>>> EvaluateHypotheses(
-      const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, size_t excepted);
+  absl::StatusOr<std::vector<std::vector<v1beta1::PluginStatus>>> EvaluateHypotheses(
+      const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses,
+      size_t excepted);
   // The same for the questions of host `asking`, with its own verdicts: per question the verdict of
   // the first plugin in the profile.
-  absl::StatusOr<std::vector<v1alpha1::PluginStatus>> AnswerQuestions(
-      const google::protobuf::RepeatedPtrField<v1alpha1::PreemptionQuestion>& questions,
+  absl::StatusOr<std::vector<v1beta1::PluginStatus>> AnswerQuestions(
+      const google::protobuf::RepeatedPtrField<v1beta1::PreemptionQuestion>& questions,
       size_t asking);
 
   absl::Time deadline() const { return deadline_; }
@@ -85,23 +86,23 @@ class ExtensionPointRunner {
   bool alone() const { return profile_.shares.empty(); }
   // `sample`: the number of nodes in the main host's sample if the late hosts are asked about it;
   // else 0.
-  absl::StatusOr<v1alpha1::FilterResponse> AskFilter(const v1alpha1::FilterRequest& request,
-                                                     absl::Span<const uint32_t> candidates,
-                                                     uint32_t num_to_find, bool late,
-                                                     uint32_t sample, bool answer_required);
+  absl::StatusOr<v1beta1::FilterResponse> AskFilter(const v1beta1::FilterRequest& request,
+                                                    absl::Span<const uint32_t> candidates,
+                                                    uint32_t num_to_find, bool late,
+                                                    uint32_t sample, bool answer_required);
   // Asks a late host about the sample, in one message with the points after Filter.
-  PendingAnswer<v1alpha1::FilterResponse> AskAtOnce(size_t host,
-                                                    const v1alpha1::FilterRequest& request,
-                                                    uint32_t sample);
+  PendingAnswer<v1beta1::FilterResponse> AskAtOnce(size_t host,
+                                                   const v1beta1::FilterRequest& request,
+                                                   uint32_t sample);
   // The main host's PreFilter answer, from its one message about all points.
-  PendingAnswer<v1alpha1::PreFilterResponse> AskMain(v1alpha1::PreFilterRequest request);
+  PendingAnswer<v1beta1::PreFilterResponse> AskMain(v1beta1::PreFilterRequest request);
   // Its answer about its sample.
-  absl::StatusOr<v1alpha1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
-                                                          bool must_answer);
+  absl::StatusOr<v1beta1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
+                                                         bool must_answer);
   bool IsIgnored(size_t host) const;
   template <typename Response>
   absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
-  void FillHeader(size_t host, v1alpha1::CallHeader* header) const;
+  void FillHeader(size_t host, v1beta1::CallHeader* header) const;
   // Calls in flight, by host, in the order of hosts.
   template <typename Response>
   using Pending = std::vector<std::pair<size_t, PendingAnswer<Response>>>;
@@ -117,11 +118,11 @@ class ExtensionPointRunner {
   // `part`.
   template <typename Response, typename Request, typename TakesPart>
   Pending<Response> StartOrRecall(const Request& request, TakesPart takes_part,
-                                  const Response& (v1alpha1::CycleResponse::*part)() const);
+                                  const Response& (v1beta1::CycleResponse::*part)() const);
   // Waits for the answers. `fail_open`: whether the attempt can continue without this host's
   // answer; the host is then ignored at later points.
   template <typename Response, typename IsOpen, typename Check>
-  absl::StatusOr<Answers<Response>> TakeAll(v1alpha1::ExtensionPoint point,
+  absl::StatusOr<Answers<Response>> TakeAll(v1beta1::ExtensionPoint point,
                                             Pending<Response> pending, IsOpen fail_open,
                                             Check check, bool answer_required);
 
@@ -130,13 +131,13 @@ class ExtensionPointRunner {
   const uint64_t attempt_id_;
   const absl::Time deadline_;
   struct AtOnce {
-    const v1alpha1::CycleRequest* request = nullptr;  // null: point by point
-    v1alpha1::CycleResponse* answer = nullptr;
+    const v1beta1::CycleRequest* request = nullptr;  // null: point by point
+    v1beta1::CycleResponse* answer = nullptr;
     bool answered = false;
     bool search_stands = false;  // until another host restricts the nodes
     bool scores_stand = false;   // until another host rejects one of the sample
     // The late hosts' answers about the sample, by host; while the sample stands.
-    std::map<size_t, v1alpha1::CycleResponse> late;
+    std::map<size_t, v1beta1::CycleResponse> late;
   };
   AtOnce at_once_;
   size_t failed_host_ = 0;

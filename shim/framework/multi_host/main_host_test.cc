@@ -20,10 +20,10 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
-using v1alpha1::PreFilterResponse;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
+using v1beta1::PreFilterResponse;
 
 using Random = std::mt19937;
 
@@ -50,9 +50,9 @@ struct Plugin {
   PluginStatus Status(Verdict verdict, const std::string& what) const {
     PluginStatus status;
     status.set_plugin(name);
-    status.set_code(verdict == kRejects ? v1alpha1::UNSCHEDULABLE
-                    : verdict == kNever ? v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE
-                                        : v1alpha1::ERROR);
+    status.set_code(verdict == kRejects ? v1beta1::CODE_UNSCHEDULABLE
+                    : verdict == kNever ? v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE
+                                        : v1beta1::CODE_ERROR);
     status.add_reasons(absl::StrCat(name, " ", what));
     return status;
   }
@@ -78,7 +78,7 @@ class ModelHost {
  public:
   ModelHost(const World* world, std::optional<size_t> index, bool fused)
       : world_(*world), index_(index) {
-    client_.pre_filter = [this](const v1alpha1::PreFilterRequest& request) {
+    client_.pre_filter = [this](const v1beta1::PreFilterRequest& request) {
       Begin(request.header());
       return Faulty<PreFilterResponse>("PreFilter", PreFilter());
     };
@@ -87,19 +87,19 @@ class ModelHost {
       Expect(request.header());
       return Faulty<FilterResponse>("Filter", Filter(request, Nodes(request)));
     };
-    client_.pre_score = [this](const v1alpha1::PreScoreRequest& request) {
+    client_.pre_score = [this](const v1beta1::PreScoreRequest& request) {
       ++score_calls;
       Expect(request.header());
-      return Faulty<v1alpha1::PreScoreResponse>("PreScore", PreScore());
+      return Faulty<v1beta1::PreScoreResponse>("PreScore", PreScore());
     };
-    client_.score = [this](const v1alpha1::ScoreRequest& request) {
+    client_.score = [this](const v1beta1::ScoreRequest& request) {
       ++score_calls;
       Expect(request.header());
-      return Faulty<v1alpha1::ScoreResponse>(
+      return Faulty<v1beta1::ScoreResponse>(
           "Score", Score({request.nodes().slots().begin(), request.nodes().slots().end()}));
     };
-    client_.cycle = [this, fused](const v1alpha1::CycleRequest& request,
-                                  v1alpha1::CycleResponse* response) {
+    client_.cycle = [this, fused](const v1beta1::CycleRequest& request,
+                                  v1beta1::CycleResponse* response) {
       if (!fused) return absl::FailedPreconditionError("not served");
       Begin(request.header());
       return Cycle(request, response);
@@ -123,8 +123,8 @@ class ModelHost {
   Fault FaultAt(const char* point) const {
     return index_.has_value() ? world_.FaultOf(*index_, point) : Fault::kNone;
   }
-  void Begin(const v1alpha1::CallHeader& header) { attempt_ = header.attempt_id(); }
-  void Expect(const v1alpha1::CallHeader& header) const {
+  void Begin(const v1beta1::CallHeader& header) { attempt_ = header.attempt_id(); }
+  void Expect(const v1beta1::CallHeader& header) const {
     EXPECT_EQ(header.attempt_id(), attempt_) << "the attempt did not begin here";
   }
 
@@ -138,12 +138,12 @@ class ModelHost {
   static void Spoil(FilterResponse* answer) {
     PluginStatus* const status = answer->add_reasons();
     status->set_plugin("Stranger");
-    status->set_code(v1alpha1::UNSCHEDULABLE);
+    status->set_code(v1beta1::CODE_UNSCHEDULABLE);
   }
-  static void Spoil(v1alpha1::PreScoreResponse* answer) {
+  static void Spoil(v1beta1::PreScoreResponse* answer) {
     answer->mutable_error()->set_plugin("Stranger");
   }
-  static void Spoil(v1alpha1::ScoreResponse* answer) { answer->add_plugins(); }
+  static void Spoil(v1beta1::ScoreResponse* answer) { answer->add_plugins(); }
 
   PreFilterResponse PreFilter() const {
     PreFilterResponse response;
@@ -170,7 +170,7 @@ class ModelHost {
       if (!both.empty()) continue;
       PluginStatus* rejection = response.mutable_rejection();
       rejection->Clear();
-      rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+      rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       std::vector<std::string> sorted = restricting;
       std::sort(sorted.begin(), sorted.end());
       rejection->add_reasons(absl::StrCat("node(s) didn't satisfy plugin(s) [",
@@ -200,19 +200,20 @@ class ModelHost {
     AlgorithmProfile sampling;
     sampling.percentage_of_nodes_to_score = request.percentage_of_nodes_to_score();
     if (!request.first_feasible_only()) sampling.score_plugins = {{"any", 1}};
-    const uint32_t wanted = request.enough_nodes() > 0 ? std::min(n, request.enough_nodes())
-                                                       : Algorithm::NumToFind(sampling, n);
+    const uint32_t wanted = request.num_feasible_nodes_to_find() > 0
+                                ? std::min(n, request.num_feasible_nodes_to_find())
+                                : Algorithm::NumToFind(sampling, n);
     std::string bits;
     uint32_t i = 0;
     for (; i < n; ++i) {
       const uint32_t slot = nodes[(request.start_offset() + i) % n];
       bool only_without_nominated = false;
       const PluginStatus status = VerdictOn(slot, &only_without_nominated);
-      const bool is_feasible = status.code() == v1alpha1::SUCCESS;
+      const bool is_feasible = status.code() == v1beta1::CODE_SUCCESS;
       if (is_feasible && feasible_.size() == wanted) break;
       if (only_without_nominated)
         response.add_only_without_nominated(static_cast<uint32_t>(response.rejected_size()));
-      if (status.code() == v1alpha1::ERROR) {
+      if (status.code() == v1beta1::CODE_ERROR) {
         *response.mutable_error() = status;
         break;
       }
@@ -250,11 +251,13 @@ class ModelHost {
       *only_without_nominated = world_.nominated[slot];
       return plugin->Status(verdict, "Filter");
     }
-    return PluginStatus();
+    PluginStatus feasible;
+    feasible.set_code(v1beta1::CODE_SUCCESS);
+    return feasible;
   }
 
-  v1alpha1::PreScoreResponse PreScore() const {
-    v1alpha1::PreScoreResponse response;
+  v1beta1::PreScoreResponse PreScore() const {
+    v1beta1::PreScoreResponse response;
     for (const Plugin* plugin : Own([](const Plugin& p) { return p.pre_scores; })) {
       if (!plugin->pre_score_fails) continue;
       *response.mutable_error() = plugin->Status(Plugin::kFails, "PreScore");
@@ -263,8 +266,8 @@ class ModelHost {
     return response;
   }
   // A node's score depends on the whole set.
-  v1alpha1::ScoreResponse Score(const std::vector<uint32_t>& nodes) const {
-    v1alpha1::ScoreResponse response;
+  v1beta1::ScoreResponse Score(const std::vector<uint32_t>& nodes) const {
+    v1beta1::ScoreResponse response;
     for (const Plugin* plugin : Own([](const Plugin& p) { return p.scores; })) {
       if (plugin->score_fails) {
         response.Clear();
@@ -281,7 +284,7 @@ class ModelHost {
     return response;
   }
 
-  absl::Status Cycle(const v1alpha1::CycleRequest& request, v1alpha1::CycleResponse* response) {
+  absl::Status Cycle(const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
     const auto put = [](auto answer, auto* field) {
       if (answer.ok()) *field = *std::move(answer);
       return answer.status();

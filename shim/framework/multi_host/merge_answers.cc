@@ -14,11 +14,11 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
-using v1alpha1::PreFilterResponse;
-using v1alpha1::PreScoreResponse;
-using v1alpha1::ScoreResponse;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
+using v1beta1::PreFilterResponse;
+using v1beta1::PreScoreResponse;
+using v1beta1::ScoreResponse;
 
 size_t PositionOf(const std::vector<std::string>& profile, const std::string& plugin) {
   return static_cast<size_t>(std::find(profile.begin(), profile.end(), plugin) - profile.begin());
@@ -28,7 +28,7 @@ size_t PositionOf(const std::vector<std::string>& profile, const std::string& pl
 
 // Where a host's round stopped: no plugin behind it in the profile would have run.
 size_t EndOf(const std::vector<std::string>& profile, const PreFilterResponse& answer) {
-  if (!answer.has_rejection() || answer.rejection().code() == v1alpha1::UNSCHEDULABLE) {
+  if (!answer.has_rejection() || answer.rejection().code() == v1beta1::CODE_UNSCHEDULABLE) {
     return profile.size();
   }
   if (answer.has_node_names() && !answer.restricted_by().empty()) {
@@ -47,7 +47,7 @@ void FillConflict(std::vector<std::string> plugins, PreFilterResponse* merged) {
   merged->mutable_node_names();
   std::sort(plugins.begin(), plugins.end());
   PluginStatus* rejection = merged->mutable_rejection();
-  rejection->set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   rejection->add_reasons(absl::StrCat("node(s) didn't satisfy plugin(s) [",
                                       absl::StrJoin(plugins, " "), "] simultaneously"));
 }
@@ -180,7 +180,7 @@ PreFilterResponse MergePreFilter(const std::vector<std::string>& profile,
   }
   if (ending != nullptr) {
     merged = *ending;
-    if (merged.rejection().code() == v1alpha1::ERROR) return merged;
+    if (merged.rejection().code() == v1beta1::CODE_ERROR) return merged;
     if (merged.has_node_names()) {
       // One host's own sets have no common node; the other hosts' sets are in the message too.
       common.Intersect(profile, merged);
@@ -286,7 +286,7 @@ ScoreResponse MergeScore(const std::vector<WeightedPlugin>& profile,
   }
   for (const std::string& name : names) {
     for (ScoreResponse& answer : answers) {
-      for (v1alpha1::PluginScores& scores : *answer.mutable_plugins()) {
+      for (v1beta1::PluginScores& scores : *answer.mutable_plugins()) {
         if (scores.plugin() == name) *merged.add_plugins() = std::move(scores);
       }
     }

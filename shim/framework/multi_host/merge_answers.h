@@ -10,8 +10,8 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
-#include "proto/outboard/v1alpha1/score.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/score.pb.h"
 #include "shim/framework/answer_check.h"
 
 namespace outboard::framework {
@@ -22,27 +22,27 @@ namespace outboard::framework {
 // Returns the rejection at which kube-scheduler would have stopped, else the last one. Node sets
 // are intersected. If only the sets of several hosts have no common node, the rejection names all
 // plugins up to the host that left no node.
-v1alpha1::PreFilterResponse MergePreFilter(const std::vector<std::string>& profile,
-                                           std::vector<v1alpha1::PreFilterResponse> answers);
+v1beta1::PreFilterResponse MergePreFilter(const std::vector<std::string>& profile,
+                                          std::vector<v1beta1::PreFilterResponse> answers);
 
 // Each answer covers the same list of `num_nodes`, all of it unless a plugin failed. The search
 // ends at the first feasible node beyond `num_to_find`, or with a failure that no earlier plugin's
 // rejection hides. If a rejection hides it, `more(host, i)` evaluates the nodes from the i-th on
 // again.
 using MoreVerdicts =
-    absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(size_t host, uint32_t i)>;
-absl::StatusOr<v1alpha1::FilterResponse> MergeFilter(const std::vector<std::string>& profile,
-                                                     std::vector<v1alpha1::FilterResponse> answers,
-                                                     uint32_t num_nodes, uint32_t num_to_find,
-                                                     MoreVerdicts more);
+    absl::FunctionRef<absl::StatusOr<v1beta1::FilterResponse>(size_t host, uint32_t i)>;
+absl::StatusOr<v1beta1::FilterResponse> MergeFilter(const std::vector<std::string>& profile,
+                                                    std::vector<v1beta1::FilterResponse> answers,
+                                                    uint32_t num_nodes, uint32_t num_to_find,
+                                                    MoreVerdicts more);
 
 // The failure of the first plugin in the profile, or the plugins that skipped.
-v1alpha1::PreScoreResponse MergePreScore(const std::vector<std::string>& profile,
-                                         const std::vector<v1alpha1::PreScoreResponse>& answers);
+v1beta1::PreScoreResponse MergePreScore(const std::vector<std::string>& profile,
+                                        const std::vector<v1beta1::PreScoreResponse>& answers);
 
 // The failure of the first plugin in the profile, or all scores in the profile's order.
-v1alpha1::ScoreResponse MergeScore(const std::vector<WeightedPlugin>& profile,
-                                   std::vector<v1alpha1::ScoreResponse> answers);
+v1beta1::ScoreResponse MergeScore(const std::vector<WeightedPlugin>& profile,
+                                  std::vector<v1beta1::ScoreResponse> answers);
 
 }  // namespace outboard::framework
 

@@ -11,11 +11,11 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
-using v1alpha1::PreFilterResponse;
-using v1alpha1::PreScoreResponse;
-using v1alpha1::ScoreResponse;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
+using v1beta1::PreFilterResponse;
+using v1beta1::PreScoreResponse;
+using v1beta1::ScoreResponse;
 
 // In a profile of A1 B1 A2 B2 A3, hosts A and B serve the plugins with their letter.
 const std::vector<std::string>& Profile() {
@@ -23,7 +23,7 @@ const std::vector<std::string>& Profile() {
   return profile;
 }
 
-PluginStatus Status(const std::string& plugin, v1alpha1::Code code = v1alpha1::UNSCHEDULABLE) {
+PluginStatus Status(const std::string& plugin, v1beta1::Code code = v1beta1::CODE_UNSCHEDULABLE) {
   PluginStatus status;
   status.set_plugin(plugin);
   status.set_code(code);
@@ -32,10 +32,10 @@ PluginStatus Status(const std::string& plugin, v1alpha1::Code code = v1alpha1::U
 }
 
 PreFilterResponse Rejected(const std::string& plugin,
-                           v1alpha1::Code code = v1alpha1::UNSCHEDULABLE) {
+                           v1beta1::Code code = v1beta1::CODE_UNSCHEDULABLE) {
   PreFilterResponse answer;
   *answer.mutable_rejection() = Status(plugin, code);
-  if (code != v1alpha1::ERROR) answer.add_rejected_by(plugin);
+  if (code != v1beta1::CODE_ERROR) answer.add_rejected_by(plugin);
   return answer;
 }
 
@@ -58,7 +58,7 @@ FilterResponse Answer(const std::string& host, const std::string& nodes) {
       continue;
     }
     if (c == 'E') {
-      *answer.mutable_error() = Status(host + "2", v1alpha1::ERROR);
+      *answer.mutable_error() = Status(host + "2", v1beta1::CODE_ERROR);
       break;
     }
     if (c == '.') {
@@ -103,18 +103,18 @@ TEST(MergePreFilter, NoHostRejects) {
 }
 
 TEST(MergePreFilter, TheFirstThatEndsTheRoundIsReported) {
-  using v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE;
-  auto merged = MergePreFilter(Profile(), {Rejected("A2", UNSCHEDULABLE_AND_UNRESOLVABLE),
-                                           Rejected("B1", UNSCHEDULABLE_AND_UNRESOLVABLE)});
+  using v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
+  auto merged = MergePreFilter(Profile(), {Rejected("A2", CODE_UNSCHEDULABLE_AND_UNRESOLVABLE),
+                                           Rejected("B1", CODE_UNSCHEDULABLE_AND_UNRESOLVABLE)});
   EXPECT_EQ(merged.rejection().plugin(), "B1");
   EXPECT_THAT(merged.rejected_by(), ElementsAre("B1"));
   // An error behind a rejection would not have happened.
-  merged = MergePreFilter(
-      Profile(), {Rejected("A1", UNSCHEDULABLE_AND_UNRESOLVABLE), Rejected("B1", v1alpha1::ERROR)});
-  EXPECT_EQ(merged.rejection().code(), UNSCHEDULABLE_AND_UNRESOLVABLE);
-  merged = MergePreFilter(
-      Profile(), {Rejected("A2", UNSCHEDULABLE_AND_UNRESOLVABLE), Rejected("B1", v1alpha1::ERROR)});
-  EXPECT_EQ(merged.rejection().code(), v1alpha1::ERROR);
+  merged = MergePreFilter(Profile(), {Rejected("A1", CODE_UNSCHEDULABLE_AND_UNRESOLVABLE),
+                                      Rejected("B1", v1beta1::CODE_ERROR)});
+  EXPECT_EQ(merged.rejection().code(), CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  merged = MergePreFilter(Profile(), {Rejected("A2", CODE_UNSCHEDULABLE_AND_UNRESOLVABLE),
+                                      Rejected("B1", v1beta1::CODE_ERROR)});
+  EXPECT_EQ(merged.rejection().code(), v1beta1::CODE_ERROR);
   EXPECT_THAT(merged.rejected_by(), IsEmpty());
 }
 
@@ -126,7 +126,7 @@ TEST(MergePreFilter, ARejectionThatEndsNothingIsKeptWhileOthersRun) {
   EXPECT_EQ(merged.rejection().plugin(), "A3");
   // Without what is behind the end.
   merged = MergePreFilter(
-      Profile(), {Rejected("A3"), Rejected("B1", v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE)});
+      Profile(), {Rejected("A3"), Rejected("B1", v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE)});
   EXPECT_EQ(merged.rejection().plugin(), "B1");
   EXPECT_THAT(merged.rejected_by(), ElementsAre("B1"));
 }
@@ -147,11 +147,12 @@ TEST(MergePreFilter, DisjointSetsRejectWithUpstreamsText) {
   EXPECT_EQ(merged.rejection().plugin(), "");
   EXPECT_THAT(merged.rejection().reasons(),
               ElementsAre("node(s) didn't satisfy plugin(s) [A2 B1] simultaneously"));
-  EXPECT_EQ(merged.rejection().code(), v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_EQ(merged.rejection().code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   EXPECT_TRUE(CheckPreFilter(merged).ok());
   // An earlier rejection ends the round first.
   merged = MergePreFilter(
-      Profile(), {Nodes({"A2"}, {"n1"}), Rejected("B1", v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE)});
+      Profile(),
+      {Nodes({"A2"}, {"n1"}), Rejected("B1", v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE)});
   EXPECT_EQ(merged.rejection().plugin(), "B1");
 }
 
@@ -211,8 +212,8 @@ TEST(MergeScore, InTheProfilesOrderOrTheFirstFailure) {
   std::vector<std::string> names;
   for (const auto& scores : merged.plugins()) names.push_back(scores.plugin());
   EXPECT_THAT(names, ElementsAre("A1", "B2", "A3"));
-  *a.mutable_error() = Status("A2", v1alpha1::ERROR);
-  *b.mutable_error() = Status("B1", v1alpha1::ERROR);
+  *a.mutable_error() = Status("A2", v1beta1::CODE_ERROR);
+  *b.mutable_error() = Status("B1", v1beta1::CODE_ERROR);
   EXPECT_EQ(MergeScore(profile, {a, b}).error().plugin(), "B1");
 }
 
@@ -221,7 +222,7 @@ TEST(MergePreScore, SkippedPluginsOrTheFirstFailure) {
   a.add_skipped("A1");
   b.add_skipped("B1");
   EXPECT_THAT(MergePreScore(Profile(), {a, b}).skipped(), ElementsAre("A1", "B1"));
-  *a.mutable_error() = Status("A2", v1alpha1::ERROR);
+  *a.mutable_error() = Status("A2", v1beta1::CODE_ERROR);
   EXPECT_EQ(MergePreScore(Profile(), {a, b}).error().plugin(), "A2");
 }
 

@@ -14,12 +14,12 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::FilterRequest;
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
+using v1beta1::FilterRequest;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
 
 // Positions of the nodes that PreFilter left.
-std::vector<size_t> Left(const v1alpha1::PreFilterResponse& pre_filter,
+std::vector<size_t> Left(const v1beta1::PreFilterResponse& pre_filter,
                          absl::Span<const uint32_t> slots, NodeEvaluator::NameOf name_of) {
   std::vector<size_t> left;
   left.reserve(slots.size());
@@ -37,9 +37,9 @@ std::vector<size_t> Left(const v1alpha1::PreFilterResponse& pre_filter,
 }
 
 // For nodes that PreFilter excluded; kube-scheduler's message, for any plugin.
-PluginStatus ExcludedStatus(const v1alpha1::PreFilterResponse& pre_filter) {
+PluginStatus ExcludedStatus(const v1beta1::PreFilterResponse& pre_filter) {
   PluginStatus status;
-  status.set_code(v1alpha1::UNSCHEDULABLE_AND_UNRESOLVABLE);
+  status.set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   status.add_reasons(absl::StrCat("node(s) didn't satisfy plugin(s) [",
                                   absl::StrJoin(pre_filter.restricted_by(), " "), "]"));
   return status;
@@ -64,11 +64,11 @@ absl::Status NodeEvaluator::PluginFailed(const PluginStatus& status) {
   return absl::UnknownError(absl::StrJoin(status.reasons(), ", "));
 }
 
-absl::Status NodeEvaluator::Ask(const v1alpha1::NodeSet& nodes) {
+absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   if (!IsFused(request_.hosts)) return AskPointByPoint(nodes);
-  v1alpha1::CycleRequest cycle;
+  v1beta1::CycleRequest cycle;
   cycle.mutable_header()->set_attempt_id(request_.attempt_id);
-  cycle.mutable_header()->set_snapshot_version(request_.hosts[0].version);
+  cycle.mutable_header()->set_exact_version(request_.hosts[0].version);
   cycle.mutable_header()->set_profile(request_.profile->name);
   cycle.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request_.budget)));
   cycle.set_score_single_node(true);
@@ -78,7 +78,7 @@ absl::Status NodeEvaluator::Ask(const v1alpha1::NodeSet& nodes) {
   return request_.hosts[0].client->Cycle(cycle, runner_.deadline(), &response_);
 }
 
-absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
+absl::Status NodeEvaluator::AskPointByPoint(v1beta1::NodeSet nodes) {
   // On the second call PreFilter was already asked.
   if (!response_.has_pre_filter()) {
     auto pre_filtered = runner_.PreFilter(request_.pod_uid);
@@ -104,7 +104,7 @@ absl::Status NodeEvaluator::AskPointByPoint(v1alpha1::NodeSet nodes) {
       request_.profile->score_plugins.empty()) {
     return absl::OkStatus();
   }
-  v1alpha1::NodeSet scored;
+  v1beta1::NodeSet scored;
   for (const uint32_t position : feasible) scored.add_slots(slots[position]);
   if (!request_.profile->pre_score_plugins.empty()) {
     auto answer = runner_.PreScore(scored);
@@ -125,16 +125,16 @@ absl::Status NodeEvaluator::Evaluate(absl::Span<const uint32_t> slots, NameOf na
   out->scores.assign(slots.size(), 0);
   if (slots.empty()) return absl::OkStatus();
   response_.Clear();
-  v1alpha1::NodeSet nodes;
+  v1beta1::NodeSet nodes;
   nodes.mutable_slots()->Add(slots.begin(), slots.end());
   absl::Status asked = Ask(nodes);
   if (!asked.ok()) return asked;
-  const v1alpha1::PreFilterResponse& pre_filter = response_.pre_filter();
+  const v1beta1::PreFilterResponse& pre_filter = response_.pre_filter();
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request_.profile->pre_filter_plugins));
   if (!checked.ok()) return checked;
   if (pre_filter.has_rejection()) {
-    if (pre_filter.rejection().code() == v1alpha1::ERROR)
+    if (pre_filter.rejection().code() == v1beta1::CODE_ERROR)
       return PluginFailed(pre_filter.rejection());
     out->reasons.push_back(pre_filter.rejection());
     out->verdicts.assign(slots.size(), 0);
@@ -180,7 +180,7 @@ absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
   if (feasible.empty() || request_.profile->score_plugins.empty()) return absl::OkStatus();
   if (absl::Status pre_scored = CheckPreScore(response_.pre_score()); !pre_scored.ok())
     return pre_scored;
-  const v1alpha1::ScoreResponse& score = response_.score();
+  const v1beta1::ScoreResponse& score = response_.score();
   if (response_.pre_score().has_error() || score.has_error()) {
     const PluginStatus& error = score.has_error() ? score.error() : response_.pre_score().error();
     out->scoring = absl::UnknownError(absl::StrJoin(error.reasons(), ", "));
@@ -192,7 +192,7 @@ absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
   if (!checked.ok()) return checked;
   int64_t weights = 0;
   for (const WeightedPlugin& plugin : request_.profile->score_plugins) {
-    for (const v1alpha1::PluginScores& scores : score.plugins()) {
+    for (const v1beta1::PluginScores& scores : score.plugins()) {
       if (scores.plugin() == plugin.name) weights += plugin.weight;
     }
   }
@@ -202,7 +202,7 @@ absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
 }
 
 absl::Status NodeEvaluator::EvaluateHypotheses(
-    const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
+    const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses, NameOf name_of,
     std::vector<bool>* fits) {
   fits->assign(static_cast<size_t>(hypotheses.size()), false);
   if (hypotheses.empty()) return absl::OkStatus();
@@ -212,16 +212,16 @@ absl::Status NodeEvaluator::EvaluateHypotheses(
   checked.Update(CheckNames(*pre_filtered, request_.profile->pre_filter_plugins));
   if (!checked.ok()) return checked;
   if (pre_filtered->has_rejection()) {
-    if (pre_filtered->rejection().code() == v1alpha1::ERROR)
+    if (pre_filtered->rejection().code() == v1beta1::CODE_ERROR)
       return PluginFailed(pre_filtered->rejection());
     return absl::OkStatus();
   }
   std::vector<uint32_t> slots;
   slots.reserve(static_cast<size_t>(hypotheses.size()));
-  for (const v1alpha1::Hypothesis& hypothesis : hypotheses) slots.push_back(hypothesis.slot());
+  for (const v1beta1::SimulatedNode& hypothesis : hypotheses) slots.push_back(hypothesis.slot());
   const std::vector<size_t> left = Left(*pre_filtered, slots, name_of);
   if (left.empty()) return absl::OkStatus();
-  google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis> asked;
+  google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode> asked;
   for (const size_t i : left) *asked.Add() = hypotheses[static_cast<int>(i)];
   const uint32_t count = static_cast<uint32_t>(left.size());
   if (request_.profile->filter_plugins.empty()) {
@@ -235,7 +235,7 @@ absl::Status NodeEvaluator::EvaluateHypotheses(
     return absl::OkStatus();
   }
   FilterRequest filter;
-  *filter.mutable_hypotheses() = std::move(asked);
+  *filter.mutable_simulated_nodes() = std::move(asked);
   auto answer = runner_.Filter(std::move(filter), {}, count);
   if (!answer.ok()) return answer.status();
   std::vector<uint32_t> feasible;

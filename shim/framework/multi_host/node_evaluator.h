@@ -28,7 +28,7 @@ struct NodeEvaluation {
   static constexpr int kFeasible = -1;
   static constexpr int64_t kMaxScore = 1000;
 
-  std::vector<v1alpha1::PluginStatus> reasons;
+  std::vector<v1beta1::PluginStatus> reasons;
   std::vector<int> verdicts;  // kFeasible, or an index into `reasons`
   // Per node, 0..kMaxScore: the weighted mean of the plugins that scored the pod; 0 if the node is
   // not feasible, and for all nodes if no plugin scored.
@@ -54,22 +54,22 @@ class NodeEvaluator {
   absl::Status Evaluate(absl::Span<const uint32_t> slots, NameOf name_of, NodeEvaluation* out);
   // Whether the pod fits on each hypothesis' node.
   absl::Status EvaluateHypotheses(
-      const google::protobuf::RepeatedPtrField<v1alpha1::Hypothesis>& hypotheses, NameOf name_of,
+      const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses, NameOf name_of,
       std::vector<bool>* fits);
 
   bool plugin_failed() const { return plugin_failed_; }
   size_t failed_host() const { return runner_.failed_host(); }
 
  private:
-  absl::Status PluginFailed(const v1alpha1::PluginStatus& status);
-  absl::Status Ask(const v1alpha1::NodeSet& nodes);
-  absl::Status AskPointByPoint(v1alpha1::NodeSet nodes);
+  absl::Status PluginFailed(const v1beta1::PluginStatus& status);
+  absl::Status Ask(const v1beta1::NodeSet& nodes);
+  absl::Status AskPointByPoint(v1beta1::NodeSet nodes);
   absl::Status TakeAnswer(absl::Span<const uint32_t> slots, absl::Span<const size_t> asked,
                           NodeEvaluation* out);
 
   const EvaluateRequest request_;
   ExtensionPointRunner runner_;
-  v1alpha1::CycleResponse response_;
+  v1beta1::CycleResponse response_;
   bool plugin_failed_ = false;
 };
 

@@ -12,8 +12,8 @@
 namespace outboard::framework {
 namespace {
 
-using v1alpha1::FilterResponse;
-using v1alpha1::PluginStatus;
+using v1beta1::FilterResponse;
+using v1beta1::PluginStatus;
 
 // A call costs about as much as evaluating this many nodes, so fewer are not worth a call.
 constexpr uint32_t kFewestAsked = 100;

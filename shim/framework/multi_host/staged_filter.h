@@ -9,13 +9,13 @@
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
 
 namespace outboard::framework {
 
 // The merged answer of some hosts about the nodes at these positions of the list, in ascending
 // order: about all of them, unless a plugin failed.
-using AskAbout = absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(
+using AskAbout = absl::FunctionRef<absl::StatusOr<v1beta1::FilterResponse>(
     const std::vector<uint32_t>& positions)>;
 
 // `early` is the answer of the other hosts about a list of `num_nodes`:
@@ -33,11 +33,11 @@ using AskAbout = absl::FunctionRef<absl::StatusOr<v1alpha1::FilterResponse>(
 // the search goes beyond `early`, it calls `early_again`. The answers were checked.
 // Pure, except for the two callbacks.
 // Errors: those of the callbacks.
-absl::StatusOr<v1alpha1::FilterResponse> StagedFilter(const std::vector<std::string>& profile,
-                                                      size_t first_late,
-                                                      v1alpha1::FilterResponse early,
-                                                      uint32_t num_nodes, uint32_t num_to_find,
-                                                      AskAbout early_again, AskAbout late);
+absl::StatusOr<v1beta1::FilterResponse> StagedFilter(const std::vector<std::string>& profile,
+                                                     size_t first_late,
+                                                     v1beta1::FilterResponse early,
+                                                     uint32_t num_nodes, uint32_t num_to_find,
+                                                     AskAbout early_again, AskAbout late);
 
 }  // namespace outboard::framework
 

@@ -14,7 +14,7 @@
 namespace outboard::framework::staged_filter_test {
 namespace {
 
-using v1alpha1::FilterResponse;
+using v1beta1::FilterResponse;
 
 const std::vector<std::string> kProfile = {"A", "B"};
 
@@ -33,13 +33,13 @@ FilterResponse Answer(const std::string& plugin, const std::vector<Verdict>& all
   uint32_t num_rejected = 0;
   for (const uint32_t position : positions) {
     const Verdict& verdict = all[position];
-    v1alpha1::PluginStatus status;
+    v1beta1::PluginStatus status;
     status.set_plugin(plugin);
-    status.set_code(v1alpha1::UNSCHEDULABLE);
+    status.set_code(v1beta1::CODE_UNSCHEDULABLE);
     status.add_reasons(verdict.reason);
     if (verdict.only_without_nominated) answer.add_only_without_nominated(num_rejected);
     if (verdict.kind == Verdict::kError) {
-      status.set_code(v1alpha1::ERROR);
+      status.set_code(v1beta1::CODE_ERROR);
       *answer.mutable_error() = status;
       break;
     }
@@ -72,7 +72,7 @@ std::vector<uint32_t> UpTo(uint32_t count) {
 
 std::string Text(const FilterResponse& answer) {
   std::string text = absl::StrCat(answer.processed(), ":");
-  for (const v1alpha1::PluginStatus* status : testing::ReasonsByNode(answer)) {
+  for (const v1beta1::PluginStatus* status : testing::ReasonsByNode(answer)) {
     if (status == nullptr) {
       text += " +";
     } else {

@@ -16,7 +16,7 @@ namespace outboard::framework {
 namespace {
 
 using fuzz::Require;
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr uint32_t kNodes = 70;
 constexpr uint32_t kToFind = 9;
@@ -118,11 +118,12 @@ void CheckedWrite(const Effect& effect) {
   GetHostInfoResponse host;
   PluginInfo* plugin = host.add_plugins();
   plugin->set_name("A");
-  CustomResource* used = plugin->add_custom_resources();
+  DeclaredResource* used = plugin->add_declared_resources();
   used->set_resource("things.v1.example.com");
-  const std::vector<CustomResource::Verb> verbs = {CustomResource::CREATE, CustomResource::UPDATE,
-                                                   CustomResource::DELETE, CustomResource::PATCH};
-  for (const CustomResource::Verb verb : verbs) used->add_verbs(verb);
+  const std::vector<DeclaredResource::Verb> verbs = {
+      DeclaredResource::VERB_CREATE, DeclaredResource::VERB_UPDATE, DeclaredResource::VERB_DELETE,
+      DeclaredResource::VERB_PATCH};
+  for (const DeclaredResource::Verb verb : verbs) used->add_verbs(verb);
   const std::vector<CustomResourceRule> rules = {{"things.v1.example.com", verbs, {"ns"}}};
   if (!Passes(CheckObjectWrite(effect, host, rules)) || !IsObjectWrite(effect)) return;
   const std::string& ns = effect.has_put_object()     ? effect.put_object().namespace_()
@@ -152,7 +153,7 @@ void FuzzAnswer(absl::string_view bytes) {
     case 0:
       return Parsed<PreFilterResponse>(bytes, [](const auto& answer) {
         if (!Passes(CheckPreFilter(answer)) || !Passes(CheckNames(answer, Plugins()))) return;
-        Require(!answer.has_rejection() || answer.rejection().code() != SUCCESS,
+        Require(!answer.has_rejection() || answer.rejection().code() != CODE_SUCCESS,
                 "a rejection is not a success");
       });
     case 1:
@@ -193,7 +194,7 @@ void FuzzAnswer(absl::string_view bytes) {
       });
     case 9:
       return Parsed<PluginStatus>(bytes, [](const auto& verdict) {
-        if (Passes(CheckGate(verdict, Share())) && verdict.code() != SUCCESS)
+        if (Passes(CheckGate(verdict, Share())) && verdict.code() != CODE_SUCCESS)
           RequireStatus(verdict);
       });
     case 10:

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "proto/outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
 
 namespace outboard::framework::testing {
 
 // Moves the nodes of the answer's first `bitmaps` reasons into bitmaps. The answer must not have
 // bitmaps yet.
-inline void PutIntoBitmaps(int bitmaps, v1alpha1::FilterResponse* answer) {
+inline void PutIntoBitmaps(int bitmaps, v1beta1::FilterResponse* answer) {
   const std::vector<uint32_t> listed(answer->rejected().begin(), answer->rejected().end());
   answer->clear_rejected();
   for (int k = 0; k < bitmaps; ++k)
@@ -30,9 +30,9 @@ inline void PutIntoBitmaps(int bitmaps, v1alpha1::FilterResponse* answer) {
 }
 
 // By node; null if it is feasible.
-inline std::vector<const v1alpha1::PluginStatus*> ReasonsByNode(
-    const v1alpha1::FilterResponse& answer) {
-  std::vector<const v1alpha1::PluginStatus*> reasons(answer.processed(), nullptr);
+inline std::vector<const v1beta1::PluginStatus*> ReasonsByNode(
+    const v1beta1::FilterResponse& answer) {
+  std::vector<const v1beta1::PluginStatus*> reasons(answer.processed(), nullptr);
   int listed = 0;
   for (uint32_t i = 0; i < answer.processed(); ++i) {
     if ((answer.feasible()[i / 8] >> (i % 8)) & 1) continue;

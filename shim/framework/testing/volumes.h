@@ -16,7 +16,7 @@ inline std::shared_ptr<kube::ClusterObject> DelayedClass() {
   auto object = std::make_shared<kube::ClusterObject>();
   object->object_uid = "uid-delayed";
   object->resource_version = "1";
-  v1alpha1::StorageClass* const made = object->object.mutable_storage_class();
+  v1beta1::StorageClass* const made = object->object.mutable_storage_class();
   made->set_name(kDelayedClass);
   made->set_provisioner("csi.example.com");
   made->set_volume_binding_mode("WaitForFirstConsumer");
@@ -31,7 +31,7 @@ inline std::shared_ptr<kube::ClusterObject> WaitingClaim(const std::string& name
   auto object = std::make_shared<kube::ClusterObject>();
   object->object_uid = uid;
   object->resource_version = version;
-  v1alpha1::PersistentVolumeClaim* const made = object->object.mutable_persistent_volume_claim();
+  v1beta1::PersistentVolumeClaim* const made = object->object.mutable_persistent_volume_claim();
   made->set_namespace_(name_space);
   made->set_name(name);
   made->set_uid(uid);
@@ -50,7 +50,7 @@ inline std::shared_ptr<kube::ClusterObject> FreeVolume(const std::string& name,
   auto object = std::make_shared<kube::ClusterObject>();
   object->object_uid = uid;
   object->resource_version = version;
-  v1alpha1::PersistentVolume* const made = object->object.mutable_persistent_volume();
+  v1beta1::PersistentVolume* const made = object->object.mutable_persistent_volume();
   made->set_name(name);
   made->set_uid(uid);
   made->set_resource_version(version);

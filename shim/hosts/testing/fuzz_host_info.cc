@@ -36,13 +36,16 @@ const config::Config& Configuration() {
 
 void FuzzHostInfo(absl::string_view bytes) {
   const google::protobuf::LogSilencer silencer;  // of lines about invalid UTF-8
-  v1alpha1::GetHostInfoResponse info;
+  handshake::v1::HandshakeResponse identity;
+  if (identity.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    if (CheckIdentity(identity).ok()) (void)AreTooFarApart("0.1.0", identity.build());
+  }
+  v1beta1::GetHostInfoResponse info;
   if (!info.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return;
   const absl::Status checked = CheckHostInfo(info);
   fuzz::Require(checked.message().size() < 4096, "the text of a fault is bounded");
   if (!checked.ok()) return;
   fuzz::Require(info.plugins_size() <= 256, "plugins are bounded");
-  (void)AreTooFarApart("0.1.0", info.build());
   if (!CheckInlineInfo(info).ok()) return;
   (void)NeededFields(info);
   const HostInfos infos = {{"h", info}};

@@ -52,7 +52,7 @@ TEST(Upstream, Pod) {
   EXPECT_EQ(pod.phase, "Pending");
   EXPECT_EQ(pod.scheduled.reason, "SchedulingGated");
   EXPECT_EQ(pod.scheduled.observed_generation, 1);
-  const v1alpha1::Pod& p = pod.pod;
+  const v1beta1::Pod& p = pod.pod;
   EXPECT_EQ(p.creation_unix_seconds(), 1769851800);
   EXPECT_EQ(p.labels().at("pod-template-hash"), "7d9c");
   EXPECT_EQ(p.annotations_size(), 1);
@@ -64,7 +64,7 @@ TEST(Upstream, Pod) {
   EXPECT_EQ(p.tolerations(1).value(), "web");
   EXPECT_EQ(p.containers(0).requests().cpu_millis(), 250);
   EXPECT_EQ(p.containers(0).requests().memory_bytes(), 512 << 20);
-  EXPECT_EQ(p.containers(0).requests().extended().at("nvidia.com/gpu"), 1);
+  EXPECT_EQ(p.containers(0).requests().scalar().at("nvidia.com/gpu"), 1);
   EXPECT_EQ(p.containers(0).ports(0).host_port(), 8080);
   EXPECT_EQ(p.containers(0).ports(0).host_ip(), "10.0.0.1");
   EXPECT_TRUE(p.init_containers(0).restart_policy_always());
@@ -76,7 +76,7 @@ TEST(Upstream, Pod) {
                 .node_selector_terms(0)
                 .match_expressions(0)
                 .operator_(),
-            v1alpha1::SelectorRequirement::GT);
+            v1beta1::SelectorRequirement::OPERATOR_GT);
   EXPECT_EQ(p.affinity()
                 .pod_anti_affinity()
                 .preferred_during_scheduling_ignored_during_execution(0)
@@ -98,9 +98,9 @@ TEST(Upstream, NodeNamespaceBookmarkAndError) {
   EXPECT_EQ((*decoded)->key(), "n7");
   EXPECT_EQ((*decoded)->conditions, "Ready=True");
   EXPECT_TRUE((*decoded)->node.unschedulable());
-  EXPECT_EQ((*decoded)->node.taints(0).effect(), v1alpha1::NO_SCHEDULE);
+  EXPECT_EQ((*decoded)->node.taints(0).effect(), v1beta1::TAINT_EFFECT_NO_SCHEDULE);
   EXPECT_EQ((*decoded)->node.allocatable().cpu_millis(), 3920);
-  EXPECT_EQ((*decoded)->node.allocatable().extended().at("nvidia.com/gpu"), 8);
+  EXPECT_EQ((*decoded)->node.allocatable().scalar().at("nvidia.com/gpu"), 8);
   EXPECT_EQ((*decoded)->node.images(0).size_bytes(), 70000000);
 
   UpstreamFrame ns("namespace_deleted.hex");

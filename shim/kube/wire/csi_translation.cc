@@ -16,7 +16,7 @@
 namespace outboard::kube {
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 constexpr char kZone[] = "topology.kubernetes.io/zone";
 constexpr char kRegion[] = "topology.kubernetes.io/region";
@@ -162,7 +162,7 @@ void AddPlaces(const char* key, const std::vector<std::string>& places,
   for (api::NodeSelectorTerm& term : *affinity->mutable_node_selector_terms()) {
     api::SelectorRequirement* requirement = term.add_match_expressions();
     requirement->set_key(key);
-    requirement->set_operator_(api::SelectorRequirement::IN);
+    requirement->set_operator_(api::SelectorRequirement::OPERATOR_IN);
     for (const std::string& place : sorted) requirement->add_values(place);
   }
 }

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "proto/outboard/v1alpha1/objects.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/core_v1_objects.pb.h"
 
@@ -16,11 +16,11 @@ namespace outboard::kube {
 // Threading: pure functions.
 // Errors: none.
 void TranslateInlineVolume(const wire::Volume& from, const std::string& pod_namespace,
-                           v1alpha1::Volume* to);
+                           v1beta1::Volume* to);
 
 // Sets `csi` and `migrated_node_affinity` of a volume with an in-tree source. Labels, claim and
 // node affinity must be set already.
-void TranslateVolume(const wire::PersistentVolume& from, v1alpha1::PersistentVolume* to);
+void TranslateVolume(const wire::PersistentVolume& from, v1beta1::PersistentVolume* to);
 
 }  // namespace outboard::kube
 

@@ -24,8 +24,8 @@ void ExpectVolume(const std::string& source, const std::string& given,
   *from.mutable_spec()->mutable_persistentvolumesource() =
       Parse<wire::PersistentVolumeSource>(source);
   from.mutable_metadata()->set_name("pv");
-  auto volume = Parse<v1alpha1::PersistentVolume>(given);
-  auto wanted = Parse<v1alpha1::PersistentVolume>(given + expected);
+  auto volume = Parse<v1beta1::PersistentVolume>(given);
+  auto wanted = Parse<v1beta1::PersistentVolume>(given + expected);
   TranslateVolume(from, &volume);
   EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(volume, wanted))
       << volume.DebugString();
@@ -35,7 +35,7 @@ std::string InlineHandle(const std::string& source) {
   wire::Volume from;
   from.set_name("v");
   *from.mutable_volumesource() = Parse<wire::VolumeSource>(source);
-  v1alpha1::Volume volume;
+  v1beta1::Volume volume;
   TranslateInlineVolume(from, "ns", &volume);
   if (!volume.has_migrated()) return "none";
   return volume.migrated().in_tree_plugin() + " " + volume.migrated().driver() + " " +
@@ -43,8 +43,8 @@ std::string InlineHandle(const std::string& source) {
 }
 
 std::string Affinity(const std::string& key, const std::string& values) {
-  return "{ node_selector_terms { match_expressions { key: '" + key + "' operator: IN " + values +
-         " } } }";
+  return "{ node_selector_terms { match_expressions { key: '" + key + "' operator: OPERATOR_IN " +
+         values + " } } }";
 }
 
 TEST(CsiTranslation, InlineVolumes) {
@@ -97,14 +97,17 @@ TEST(CsiTranslation, ZonesOfAnAffinity) {
   ExpectVolume(
       source,
       "node_affinity { node_selector_terms {"
-      " match_expressions { key: 'failure-domain.beta.kubernetes.io/zone' operator: IN values: 'a' "
+      " match_expressions { key: 'failure-domain.beta.kubernetes.io/zone' operator: OPERATOR_IN "
+      "values: 'a' "
       "}"
-      " match_expressions { key: 'failure-domain.beta.kubernetes.io/region' operator: IN"
+      " match_expressions { key: 'failure-domain.beta.kubernetes.io/region' operator: OPERATOR_IN"
       " values: 'r' } } }",
       std::string(kEbs) +
           " migrated_node_affinity { node_selector_terms {"
-          " match_expressions { key: 'topology.ebs.csi.aws.com/zone' operator: IN values: 'a' }"
-          " match_expressions { key: 'topology.kubernetes.io/region' operator: IN values: 'r' }"
+          " match_expressions { key: 'topology.ebs.csi.aws.com/zone' operator: OPERATOR_IN values: "
+          "'a' }"
+          " match_expressions { key: 'topology.kubernetes.io/region' operator: OPERATOR_IN values: "
+          "'r' }"
           " } }");
   // Other keys stay unchanged.
   ExpectVolume(source, "node_affinity " + Affinity("rack", "values: 'a'"),
@@ -120,15 +123,15 @@ TEST(CsiTranslation, ZonesOfLabels) {
                kEbs + (" migrated_node_affinity " +
                        Affinity("topology.ebs.csi.aws.com/zone", "values: 'a'")));
   ExpectVolume(source, "labels { key: 'topology.kubernetes.io/zone' value: ' ' }", kEbs);
-  ExpectVolume(
-      source,
-      "labels { key: 'topology.kubernetes.io/zone' value: 'a' } node_affinity " +
-          Affinity("rack", "values: 'r'"),
-      std::string(kEbs) +
-          " migrated_node_affinity { node_selector_terms {"
-          " match_expressions { key: 'rack' operator: IN values: 'r' }"
-          " match_expressions { key: 'topology.ebs.csi.aws.com/zone' operator: IN values: 'a' }"
-          " } }");
+  ExpectVolume(source,
+               "labels { key: 'topology.kubernetes.io/zone' value: 'a' } node_affinity " +
+                   Affinity("rack", "values: 'r'"),
+               std::string(kEbs) +
+                   " migrated_node_affinity { node_selector_terms {"
+                   " match_expressions { key: 'rack' operator: OPERATOR_IN values: 'r' }"
+                   " match_expressions { key: 'topology.ebs.csi.aws.com/zone' operator: "
+                   "OPERATOR_IN values: 'a' }"
+                   " } }");
 }
 
 TEST(CsiTranslation, TheHandleOfAGceDisk) {
@@ -157,15 +160,16 @@ TEST(CsiTranslation, VSphereHasRegionsOfItsOwn) {
   const std::string csi =
       "csi { driver: 'csi.vsphere.vmware.com' volume_handle: 'v' in_tree_plugin: "
       "'kubernetes.io/vsphere-volume' }";
-  ExpectVolume(
-      "vsphereVolume { volumePath: 'v' }",
-      "labels { key: 'topology.kubernetes.io/zone' value: 'a__b' }"
-      "labels { key: 'topology.kubernetes.io/region' value: 'r' }",
-      csi +
-          " migrated_node_affinity { node_selector_terms {"
-          " match_expressions { key: 'topology.csi.vmware.com/zone' operator: IN values: 'a__b' }"
-          " match_expressions { key: 'topology.csi.vmware.com/region' operator: IN values: 'r' }"
-          " } }");
+  ExpectVolume("vsphereVolume { volumePath: 'v' }",
+               "labels { key: 'topology.kubernetes.io/zone' value: 'a__b' }"
+               "labels { key: 'topology.kubernetes.io/region' value: 'r' }",
+               csi +
+                   " migrated_node_affinity { node_selector_terms {"
+                   " match_expressions { key: 'topology.csi.vmware.com/zone' operator: OPERATOR_IN "
+                   "values: 'a__b' }"
+                   " match_expressions { key: 'topology.csi.vmware.com/region' operator: "
+                   "OPERATOR_IN values: 'r' }"
+                   " } }");
 }
 
 TEST(CsiTranslation, OthersKeepTheirAffinity) {

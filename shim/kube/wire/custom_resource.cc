@@ -36,7 +36,7 @@ void SetText(absl::string_view name, const std::string& text, DocNode* map) {
 
 }  // namespace
 
-absl::StatusOr<std::string> BodyOf(const v1alpha1::PutObject& put) {
+absl::StatusOr<std::string> BodyOf(const v1beta1::PutObject& put) {
   const auto refuse = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(put.resource(), " ", put.name(), ": ", what));
   };
@@ -59,7 +59,7 @@ absl::StatusOr<std::string> BodyOf(const v1alpha1::PutObject& put) {
   return ToJson(*document);
 }
 
-absl::StatusOr<std::string> BodyOf(const v1alpha1::PatchObject& patch) {
+absl::StatusOr<std::string> BodyOf(const v1beta1::PatchObject& patch) {
   const auto refuse = [&](absl::string_view what) {
     return absl::InvalidArgumentError(
         absl::StrCat(patch.resource(), " ", patch.name(), ": ", what));

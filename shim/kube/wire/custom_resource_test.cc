@@ -45,7 +45,7 @@ TEST(DecodeCustomObject, KeepsAllButManagedFields) {
       R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"w","namespace":"a","uid":"u",
           "resourceVersion":"7","managedFields":[{"manager":"kubectl"}]},"spec":{"size":3}})");
   ASSERT_TRUE(object.ok()) << object.status();
-  const v1alpha1::CustomObject& custom = (*object)->object.custom_object();
+  const v1beta1::GenericObject& custom = (*object)->object.generic_object();
   EXPECT_EQ(custom.resource(), kWidgets);
   EXPECT_EQ((*object)->key(), "a/w");
   EXPECT_EQ((*object)->uid(), "u");
@@ -63,8 +63,8 @@ TEST(DecodeCustomObject, RefusesObjectsWithoutIdentity) {
   EXPECT_FALSE(Decode("[]").ok());
 }
 
-v1alpha1::PutObject Put(const std::string& json) {
-  v1alpha1::PutObject put;
+v1beta1::PutObject Put(const std::string& json) {
+  v1beta1::PutObject put;
   put.set_resource(kWidgets);
   put.set_namespace_("a");
   put.set_name("w");
@@ -73,7 +73,7 @@ v1alpha1::PutObject Put(const std::string& json) {
 }
 
 TEST(BodyOf, FillsInWhatNamesTheObject) {
-  v1alpha1::PutObject put = Put(
+  v1beta1::PutObject put = Put(
       R"({"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"other","namespace":"kube-system",
           "uid":"x","labels":{"l":"1"}},"spec":{}})");
   auto body = BodyOf(put);

@@ -7,7 +7,7 @@
 
 namespace outboard::kube {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 absl::StatusOr<NodePtr> NodeFromWire(const wire::Node& from) {
   const wire::ObjectMeta& meta = from.metadata();

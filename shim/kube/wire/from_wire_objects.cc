@@ -9,7 +9,7 @@
 namespace outboard::kube {
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 // A new workload; the caller sets the selector.
 absl::StatusOr<std::shared_ptr<ClusterObject>> NewWorkload(absl::string_view api_version,
@@ -17,7 +17,7 @@ absl::StatusOr<std::shared_ptr<ClusterObject>> NewWorkload(absl::string_view api
                                                            const wire::ObjectMeta& meta) {
   absl::StatusOr<std::shared_ptr<ClusterObject>> object = NewClusterObject(kind, meta);
   if (!object.ok()) return object.status();
-  api::Workload* workload = (*object)->object.mutable_workload();
+  api::PodController* workload = (*object)->object.mutable_pod_controller();
   workload->set_api_version(std::string(api_version));
   workload->set_kind(std::string(kind));
   CopyText(meta.namespace_(), workload->mutable_namespace_());
@@ -44,7 +44,7 @@ absl::StatusOr<ClusterObjectPtr> ReplicationControllerFromWire(
   auto object = NewWorkload("v1", "ReplicationController", from.metadata());
   if (!object.ok()) return object.status();
   CopyTexts(from.spec().selector(),
-            (*object)->object.mutable_workload()->mutable_selector()->mutable_match_labels());
+            (*object)->object.mutable_pod_controller()->mutable_selector()->mutable_match_labels());
   return *object;
 }
 
@@ -53,7 +53,7 @@ absl::StatusOr<ClusterObjectPtr> ReplicaSetFromWire(const wire::ReplicaSet& from
   if (!object.ok()) return object.status();
   if (from.spec().has_selector()) {
     ConvertLabelSelector(from.spec().selector(),
-                         (*object)->object.mutable_workload()->mutable_selector());
+                         (*object)->object.mutable_pod_controller()->mutable_selector());
   }
   return *object;
 }
@@ -63,7 +63,7 @@ absl::StatusOr<ClusterObjectPtr> StatefulSetFromWire(const wire::StatefulSet& fr
   if (!object.ok()) return object.status();
   if (from.spec().has_selector()) {
     ConvertLabelSelector(from.spec().selector(),
-                         (*object)->object.mutable_workload()->mutable_selector());
+                         (*object)->object.mutable_pod_controller()->mutable_selector());
   }
   return *object;
 }

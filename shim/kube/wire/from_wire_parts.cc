@@ -7,7 +7,7 @@
 namespace outboard::kube {
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 // Contains the whole manifest again; no plugin may request it.
 constexpr absl::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
@@ -18,12 +18,12 @@ absl::Status InField(absl::string_view path, absl::string_view key, const absl::
 
 api::SelectorRequirement::Operator ConvertOperator(const std::string& text, bool of_nodes) {
   using Requirement = api::SelectorRequirement;
-  if (text == "In") return Requirement::IN;
-  if (text == "NotIn") return Requirement::NOT_IN;
-  if (text == "Exists") return Requirement::EXISTS;
-  if (text == "DoesNotExist") return Requirement::DOES_NOT_EXIST;
-  if (of_nodes && text == "Gt") return Requirement::GT;
-  if (of_nodes && text == "Lt") return Requirement::LT;
+  if (text == "In") return Requirement::OPERATOR_IN;
+  if (text == "NotIn") return Requirement::OPERATOR_NOT_IN;
+  if (text == "Exists") return Requirement::OPERATOR_EXISTS;
+  if (text == "DoesNotExist") return Requirement::OPERATOR_DOES_NOT_EXIST;
+  if (of_nodes && text == "Gt") return Requirement::OPERATOR_GT;
+  if (of_nodes && text == "Lt") return Requirement::OPERATOR_LT;
   return UnknownEnum<Requirement::Operator>();
 }
 
@@ -82,7 +82,7 @@ absl::Status ConvertResources(absl::string_view path, const QuantityMap& from,
     } else if (name == "pods") {
       to->set_pods(*amount);
     } else {
-      (*to->mutable_extended())[ToUtf8(name)] = *amount;
+      (*to->mutable_scalar())[ToUtf8(name)] = *amount;
     }
   }
   return absl::OkStatus();
@@ -104,9 +104,9 @@ void ConvertNodeSelector(const wire::NodeSelector& from, api::NodeSelector* to) 
 }
 
 api::TaintEffect ConvertEffect(const std::string& text) {
-  if (text == "NoSchedule") return api::NO_SCHEDULE;
-  if (text == "PreferNoSchedule") return api::PREFER_NO_SCHEDULE;
-  if (text == "NoExecute") return api::NO_EXECUTE;
+  if (text == "NoSchedule") return api::TAINT_EFFECT_NO_SCHEDULE;
+  if (text == "PreferNoSchedule") return api::TAINT_EFFECT_PREFER_NO_SCHEDULE;
+  if (text == "NoExecute") return api::TAINT_EFFECT_NO_EXECUTE;
   return text.empty() ? api::TAINT_EFFECT_UNSPECIFIED : UnknownEnum<api::TaintEffect>();
 }
 

@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "proto/outboard/v1alpha1/types.pb.h"
+#include "outboard/v1beta1/types.pb.h"
 #include "shim/kube/objects.h"
 #include "shim/kube/wire/core_v1.pb.h"
 #include "shim/kube/wire/from_wire.h"
@@ -37,18 +37,18 @@ void CopyAnnotations(const StringMap& from, StringMap* to);
 
 // Canonical amounts; `path` is the path of the map.
 absl::Status ConvertResources(absl::string_view path, const QuantityMap& from,
-                              v1alpha1::ResourceList* to);
-void ConvertLabelSelector(const wire::LabelSelector& from, v1alpha1::LabelSelector* to);
-void ConvertNodeTerm(const wire::NodeSelectorTerm& from, v1alpha1::NodeSelectorTerm* to);
-void ConvertNodeSelector(const wire::NodeSelector& from, v1alpha1::NodeSelector* to);
-v1alpha1::TaintEffect ConvertEffect(const std::string& text);
+                              v1beta1::ResourceList* to);
+void ConvertLabelSelector(const wire::LabelSelector& from, v1beta1::LabelSelector* to);
+void ConvertNodeTerm(const wire::NodeSelectorTerm& from, v1beta1::NodeSelectorTerm* to);
+void ConvertNodeSelector(const wire::NodeSelector& from, v1beta1::NodeSelector* to);
+v1beta1::TaintEffect ConvertEffect(const std::string& text);
 
 // Copies the owner that is the controller into `controller`, if the object has that field.
 template <typename Object>
 void ConvertController(const wire::ObjectMeta& meta, Object* to) {
   for (const wire::OwnerReference& owner : meta.ownerreferences()) {
     if (!owner.controller()) continue;
-    v1alpha1::ControllerReference* out = to->mutable_controller();
+    v1beta1::ControllerReference* out = to->mutable_controller();
     CopyText(owner.apiversion(), out->mutable_api_version());
     CopyText(owner.kind(), out->mutable_kind());
     CopyText(owner.name(), out->mutable_name());

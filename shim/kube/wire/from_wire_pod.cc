@@ -14,7 +14,7 @@
 namespace outboard::kube {
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 // Limits replace absent requests.
 void FillRequestsFromLimits(const api::ResourceList& limits, api::ResourceList* requests) {
@@ -28,15 +28,15 @@ void FillRequestsFromLimits(const api::ResourceList& limits, api::ResourceList* 
     requests->set_ephemeral_storage_bytes(limits.ephemeral_storage_bytes());
   }
   if (limits.has_pods() && !requests->has_pods()) requests->set_pods(limits.pods());
-  for (const auto& [name, amount] : limits.extended()) {
-    requests->mutable_extended()->insert({name, amount});
+  for (const auto& [name, amount] : limits.scalar()) {
+    requests->mutable_scalar()->insert({name, amount});
   }
 }
 
 api::Protocol ConvertProtocol(const std::string& text) {
-  if (text == "TCP" || text.empty()) return api::TCP;
-  if (text == "UDP") return api::UDP;
-  if (text == "SCTP") return api::SCTP;
+  if (text == "TCP" || text.empty()) return api::PROTOCOL_TCP;
+  if (text == "UDP") return api::PROTOCOL_UDP;
+  if (text == "SCTP") return api::PROTOCOL_SCTP;
   return UnknownEnum<api::Protocol>();
 }
 
@@ -136,9 +136,9 @@ void ConvertAffinity(const wire::Affinity& from, api::Affinity* to) {
 void ConvertToleration(const wire::Toleration& from, api::Toleration* to) {
   CopyText(from.key(), to->mutable_key());
   if (from.operator_().empty() || from.operator_() == "Equal") {
-    to->set_operator_(api::Toleration::EQUAL);
+    to->set_operator_(api::Toleration::OPERATOR_EQUAL);
   } else if (from.operator_() == "Exists") {
-    to->set_operator_(api::Toleration::EXISTS);
+    to->set_operator_(api::Toleration::OPERATOR_EXISTS);
   } else {
     to->set_operator_(UnknownEnum<api::Toleration::Operator>());
   }
@@ -148,8 +148,8 @@ void ConvertToleration(const wire::Toleration& from, api::Toleration* to) {
 
 api::TopologySpreadConstraint::NodeInclusionPolicy ConvertInclusion(const std::string& text) {
   using Spread = api::TopologySpreadConstraint;
-  if (text == "Honor") return Spread::HONOR;
-  if (text == "Ignore") return Spread::IGNORE;
+  if (text == "Honor") return Spread::NODE_INCLUSION_POLICY_HONOR;
+  if (text == "Ignore") return Spread::NODE_INCLUSION_POLICY_IGNORE;
   return text.empty() ? Spread::NODE_INCLUSION_POLICY_UNSPECIFIED
                       : UnknownEnum<Spread::NodeInclusionPolicy>();
 }
@@ -159,9 +159,9 @@ void ConvertSpread(const wire::TopologySpreadConstraint& from, api::TopologySpre
   to->set_max_skew(from.maxskew());
   CopyText(from.topologykey(), to->mutable_topology_key());
   if (from.whenunsatisfiable() == "DoNotSchedule") {
-    to->set_when_unsatisfiable(Spread::DO_NOT_SCHEDULE);
+    to->set_when_unsatisfiable(Spread::WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE);
   } else if (from.whenunsatisfiable() == "ScheduleAnyway") {
-    to->set_when_unsatisfiable(Spread::SCHEDULE_ANYWAY);
+    to->set_when_unsatisfiable(Spread::WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY);
   } else {
     to->set_when_unsatisfiable(UnknownEnum<Spread::WhenUnsatisfiable>());
   }
@@ -266,9 +266,9 @@ absl::Status ConvertSpec(const wire::PodSpec& spec, api::Pod* pod) {
   CopyText(spec.nodename(), pod->mutable_node_name());
   pod->set_priority(spec.priority());
   if (spec.preemptionpolicy() == "Never") {
-    pod->set_preemption_policy(api::NEVER);
+    pod->set_preemption_policy(api::PREEMPTION_POLICY_NEVER);
   } else if (spec.has_preemptionpolicy()) {
-    pod->set_preemption_policy(api::PREEMPT_LOWER_PRIORITY);
+    pod->set_preemption_policy(api::PREEMPTION_POLICY_PREEMPT_LOWER_PRIORITY);
   }
   for (const auto& gate : spec.schedulinggates())
     CopyText(gate.name(), pod->add_scheduling_gates());

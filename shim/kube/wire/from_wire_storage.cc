@@ -12,7 +12,7 @@
 namespace outboard::kube {
 namespace {
 
-namespace api = ::outboard::v1alpha1;
+namespace api = ::outboard::v1beta1;
 
 // Takes precedence over the field storageClassName. Present but empty: no class.
 constexpr char kClassAnnotation[] = "volume.beta.kubernetes.io/storage-class";
@@ -133,7 +133,7 @@ absl::StatusOr<ClusterObjectPtr> StorageClassFromWire(const wire::StorageClass& 
     for (const auto& expression : term.matchlabelexpressions()) {
       api::SelectorRequirement* requirement = out->add_match_expressions();
       CopyText(expression.key(), requirement->mutable_key());
-      requirement->set_operator_(api::SelectorRequirement::IN);
+      requirement->set_operator_(api::SelectorRequirement::OPERATOR_IN);
       CopyTexts(expression.values(), requirement->mutable_values());
     }
   }

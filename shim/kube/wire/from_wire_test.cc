@@ -36,7 +36,7 @@ PodPtr Convert(const wire::Pod& pod) {
 
 void ExpectPod(const std::string& rest, const std::string& expected) {
   const PodPtr got = Convert(PodWith(rest));
-  const auto want = Text<v1alpha1::Pod>(
+  const auto want = Text<v1beta1::Pod>(
       R"pb(uid: "u" namespace: "n" name: "p" scheduler_name: "default-scheduler")pb" + expected);
   MessageDifferencer differ;
   std::string difference;
@@ -143,13 +143,13 @@ TEST(PodFromWire, ResourcesAndLimitsAsRequests) {
                    requests {
                      cpu_millis: 250
                      memory_bytes: 1073741824
-                     extended { key: "nvidia.com/gpu" value: 2 }
-                     extended { key: "hugepages-2Mi" value: 4194304 }
+                     scalar { key: "nvidia.com/gpu" value: 2 }
+                     scalar { key: "hugepages-2Mi" value: 4194304 }
                    }
                    limits {
                      cpu_millis: 1000
                      memory_bytes: 1073741824
-                     extended { key: "hugepages-2Mi" value: 4194304 }
+                     scalar { key: "hugepages-2Mi" value: 4194304 }
                    }
                  }
                  containers {
@@ -172,21 +172,23 @@ TEST(PodFromWire, PortsOnTheHostNetwork) {
              ports { containerPort: 1 protocol: "QUIC" }
            })pb";
   const std::string spec(kPorts);
-  ExpectPod("spec {" + spec + "}",
-            R"pb(containers {
-                   name: "a"
-                   ports { container_port: 80 protocol: TCP }
-                   ports { container_port: 53 host_port: 54 protocol: UDP host_ip: "10.0.0.1" }
-                   ports { container_port: 1 protocol: 1000 }
-                 })pb");
-  ExpectPod("spec { hostNetwork: true " + spec + "}",
-            R"pb(host_network: true
-                 containers {
-                   name: "a"
-                   ports { container_port: 80 host_port: 80 protocol: TCP }
-                   ports { container_port: 53 host_port: 54 protocol: UDP host_ip: "10.0.0.1" }
-                   ports { container_port: 1 host_port: 1 protocol: 1000 }
-                 })pb");
+  ExpectPod(
+      "spec {" + spec + "}",
+      R"pb(containers {
+             name: "a"
+             ports { container_port: 80 protocol: PROTOCOL_TCP }
+             ports { container_port: 53 host_port: 54 protocol: PROTOCOL_UDP host_ip: "10.0.0.1" }
+             ports { container_port: 1 protocol: 1000 }
+           })pb");
+  ExpectPod(
+      "spec { hostNetwork: true " + spec + "}",
+      R"pb(host_network: true
+           containers {
+             name: "a"
+             ports { container_port: 80 host_port: 80 protocol: PROTOCOL_TCP }
+             ports { container_port: 53 host_port: 54 protocol: PROTOCOL_UDP host_ip: "10.0.0.1" }
+             ports { container_port: 1 host_port: 1 protocol: 1000 }
+           })pb");
 }
 
 TEST(PodFromWire, CommandsAndTheVariablesThatCountProcesses) {
@@ -243,7 +245,7 @@ TEST(PodFromWire, SchedulingFields) {
                  })pb",
             R"pb(node_name: "n1"
                  priority: -5
-                 preemption_policy: NEVER
+                 preemption_policy: PREEMPTION_POLICY_NEVER
                  scheduling_gates: "g/1"
                  scheduling_gates: "g/2"
                  node_selector { key: "disk" value: "ssd" }
@@ -252,13 +254,18 @@ TEST(PodFromWire, SchedulingFields) {
                  claims { name: "none" template_name: "t" made_claim_name: "" }
                  claims { name: "later" template_name: "t" }
                  pod_group_name: "gang"
-                 tolerations { operator: EXISTS }
-                 tolerations { key: "k" operator: EQUAL value: "v" effect: NO_EXECUTE }
+                 tolerations { operator: OPERATOR_EXISTS }
+                 tolerations {
+                   key: "k"
+                   operator: OPERATOR_EQUAL
+                   value: "v"
+                   effect: TAINT_EFFECT_NO_EXECUTE
+                 }
                  tolerations { key: "k" operator: 1000 value: "5" effect: 1000 }
                  topology_spread_constraints {
                    max_skew: 2
                    topology_key: "zone"
-                   when_unsatisfiable: SCHEDULE_ANYWAY
+                   when_unsatisfiable: WHEN_UNSATISFIABLE_SCHEDULE_ANYWAY
                    label_selector { match_labels { key: "a" value: "b" } }
                  }
                  nominated_node_name: "n2"
@@ -268,68 +275,69 @@ TEST(PodFromWire, SchedulingFields) {
 }
 
 TEST(PodFromWire, Affinity) {
-  ExpectPod(R"pb(spec {
-                   affinity {
-                     nodeAffinity {
-                       requiredDuringSchedulingIgnoredDuringExecution {
-                         nodeSelectorTerms {
-                           matchExpressions { key: "cores" operator: "Gt" values: "4" }
-                           matchFields { key: "metadata.name" operator: "In" values: "n1" }
-                         }
-                       }
-                       preferredDuringSchedulingIgnoredDuringExecution {
-                         weight: 7
-                         preference { matchExpressions { key: "x" operator: "Sometimes" } }
-                       }
-                     }
-                     podAffinity {
-                       requiredDuringSchedulingIgnoredDuringExecution {
-                         topologyKey: "zone"
-                         namespaces: "ns"
-                         labelSelector { matchExpressions { key: "a" operator: "DoesNotExist" } }
-                       }
-                     }
-                     podAntiAffinity {
-                       preferredDuringSchedulingIgnoredDuringExecution {
-                         weight: 3
-                         podAffinityTerm {
-                           topologyKey: "host"
-                           namespaceSelector {}
-                         }
-                       }
-                     }
+  ExpectPod(
+      R"pb(spec {
+             affinity {
+               nodeAffinity {
+                 requiredDuringSchedulingIgnoredDuringExecution {
+                   nodeSelectorTerms {
+                     matchExpressions { key: "cores" operator: "Gt" values: "4" }
+                     matchFields { key: "metadata.name" operator: "In" values: "n1" }
                    }
-                 })pb",
-            R"pb(affinity {
-                   node_affinity {
-                     required_during_scheduling_ignored_during_execution {
-                       node_selector_terms {
-                         match_expressions { key: "cores" operator: GT values: "4" }
-                         match_fields { key: "metadata.name" operator: IN values: "n1" }
-                       }
-                     }
-                     preferred_during_scheduling_ignored_during_execution {
-                       weight: 7
-                       preference { match_expressions { key: "x" operator: 1000 } }
-                     }
+                 }
+                 preferredDuringSchedulingIgnoredDuringExecution {
+                   weight: 7
+                   preference { matchExpressions { key: "x" operator: "Sometimes" } }
+                 }
+               }
+               podAffinity {
+                 requiredDuringSchedulingIgnoredDuringExecution {
+                   topologyKey: "zone"
+                   namespaces: "ns"
+                   labelSelector { matchExpressions { key: "a" operator: "DoesNotExist" } }
+                 }
+               }
+               podAntiAffinity {
+                 preferredDuringSchedulingIgnoredDuringExecution {
+                   weight: 3
+                   podAffinityTerm {
+                     topologyKey: "host"
+                     namespaceSelector {}
                    }
-                   pod_affinity {
-                     required_during_scheduling_ignored_during_execution {
-                       topology_key: "zone"
-                       namespaces: "ns"
-                       label_selector { match_expressions { key: "a" operator: DOES_NOT_EXIST } }
-                     }
-                   }
-                   pod_anti_affinity {
-                     preferred_during_scheduling_ignored_during_execution {
-                       weight: 3
-                       pod_affinity_term {
-                         topology_key: "host"
-                         namespace_selector {}
-                       }
-                     }
-                   }
-                 })pb");
+                 }
+               }
+             }
+           })pb",
+      R"pb(affinity {
+             node_affinity {
+               required_during_scheduling_ignored_during_execution {
+                 node_selector_terms {
+                   match_expressions { key: "cores" operator: OPERATOR_GT values: "4" }
+                   match_fields { key: "metadata.name" operator: OPERATOR_IN values: "n1" }
+                 }
+               }
+               preferred_during_scheduling_ignored_during_execution {
+                 weight: 7
+                 preference { match_expressions { key: "x" operator: 1000 } }
+               }
+             }
+             pod_affinity {
+               required_during_scheduling_ignored_during_execution {
+                 topology_key: "zone"
+                 namespaces: "ns"
+                 label_selector { match_expressions { key: "a" operator: OPERATOR_DOES_NOT_EXIST } }
+               }
+             }
+             pod_anti_affinity {
+               preferred_during_scheduling_ignored_during_execution {
+                 weight: 3
+                 pod_affinity_term {
+                   topology_key: "host"
+                   namespace_selector {}
+                 }
+               }
+             }
+           })pb");
 }
 
 TEST(PodFromWire, EveryVolumeKindByItsName) {
@@ -446,10 +454,10 @@ TEST(PodFromWire, SpreadConstraintsWhole) {
             R"pb(topology_spread_constraints {
                    max_skew: 1
                    topology_key: "zone"
-                   when_unsatisfiable: DO_NOT_SCHEDULE
+                   when_unsatisfiable: WHEN_UNSATISFIABLE_DO_NOT_SCHEDULE
                    min_domains: 3
-                   node_affinity_policy: IGNORE
-                   node_taints_policy: HONOR
+                   node_affinity_policy: NODE_INCLUSION_POLICY_IGNORE
+                   node_taints_policy: NODE_INCLUSION_POLICY_HONOR
                    match_label_keys: "pod-template-hash"
                  }
                  topology_spread_constraints {
@@ -593,7 +601,7 @@ TEST(PodFromWire, FreeTextsBecomeUtf8) {
   EXPECT_EQ(got->pod.containers(0).image(), std::string("x") + kBad);
   EXPECT_EQ(got->pod.scheduler_name(), std::string("s") + kBad);
   EXPECT_EQ(got->pod.node_selector().at(std::string("k") + kBad), std::string("v") + kBad);
-  v1alpha1::Pod copy;
+  v1beta1::Pod copy;
   EXPECT_TRUE(copy.ParseFromString(got->pod.SerializeAsString()));
   // Identity is not repaired: two objects could become one.
   pod.mutable_metadata()->set_uid("u\xff");
@@ -658,20 +666,20 @@ TEST(NodeFromWire, Everything) {
   ASSERT_TRUE(node.ok()) << node.status();
   EXPECT_EQ((*node)->conditions, "Ready=True,MemoryPressure=False");
   EXPECT_EQ((*node)->resource_version, "3");
-  const auto want = Text<v1alpha1::Node>(R"pb(
+  const auto want = Text<v1beta1::Node>(R"pb(
     uid: "u"
     name: "n1"
     unschedulable: true
     creation_unix_seconds: 5
     labels { key: "zone" value: "a" }
     annotations { key: "k" value: "v" }
-    taints { key: "t" value: "v" effect: NO_SCHEDULE }
+    taints { key: "t" value: "v" effect: TAINT_EFFECT_NO_SCHEDULE }
     taints { key: "x" effect: 1000 }
     allocatable {
       cpu_millis: 3920
       memory_bytes: 2147483648
       pods: 110
-      extended { key: "nvidia.com/gpu" value: 8 }
+      scalar { key: "nvidia.com/gpu" value: 8 }
     }
     images { names: "a:1" names: "a@sha256:0" size_bytes: 77 }
     declared_features: "A"

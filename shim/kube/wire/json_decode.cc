@@ -134,7 +134,7 @@ absl::StatusOr<ClusterObjectPtr> DecodeCustomObject(const std::string& resource,
   if (meta.name().empty() || meta.uid().empty())
     return absl::InvalidArgumentError("an object without metadata.name or metadata.uid");
   auto object = std::make_shared<ClusterObject>();
-  v1alpha1::CustomObject& custom = *object->object.mutable_custom_object();
+  v1beta1::GenericObject& custom = *object->object.mutable_generic_object();
   custom.set_resource(resource);
   CopyText(meta.namespace_(), custom.mutable_namespace_());
   CopyText(meta.name(), custom.mutable_name());

@@ -34,7 +34,7 @@ constexpr char kPod[] = R"json({
 TEST(Json, Pod) {
   absl::StatusOr<PodPtr> pod = DecodePodJson(absl::string_view(kPod));
   ASSERT_TRUE(pod.ok()) << pod.status();
-  const v1alpha1::Pod& got = (*pod)->pod;
+  const v1beta1::Pod& got = (*pod)->pod;
   EXPECT_EQ((*pod)->key(), "shop/web");
   EXPECT_EQ((*pod)->resource_version, "9");
   EXPECT_EQ((*pod)->phase, "Pending");

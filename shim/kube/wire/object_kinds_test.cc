@@ -41,7 +41,7 @@ std::string Bytes(const ObjectKind& kind, const std::string& json) {
 
 // `json` is an object of `kind`; both encodings must become `expected`.
 void ExpectObject(const ObjectKind& kind, const std::string& json, const std::string& expected) {
-  v1alpha1::ClusterObject want;
+  v1beta1::ClusterObject want;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(expected, &want)) << expected;
   Decoder decoder;
   const auto by_json = DecodeObjectJson(kind, Parse(json));
@@ -93,7 +93,7 @@ TEST(ObjectKinds, EveryKindOfTheContractIsRead) {
     const auto without_uid = DecodeObjectJson(kind, Parse(R"({"metadata":{"name":"x"}})"));
     EXPECT_THAT(std::string(without_uid.status().message()), HasSubstr("metadata.uid"));
   }
-  const auto* kinds = v1alpha1::ClusterObject::descriptor()->FindOneofByName("object");
+  const auto* kinds = v1beta1::ClusterObject::descriptor()->FindOneofByName("object");
   // Custom objects belong to any resource; DecodeCustomObject reads them.
   EXPECT_EQ(read.size() + 1, static_cast<size_t>(kinds->field_count()));
 }
@@ -102,12 +102,12 @@ TEST(ObjectKinds, NamesOfWhatWent) {
   for (const ObjectKind& kind : ObjectKinds()) {
     const auto object = DecodeObjectJson(kind, Parse(Object("")));
     ASSERT_TRUE(object.ok());
-    const v1alpha1::ClusterObject named = NameOnly((*object)->object);
+    const v1beta1::ClusterObject named = NameOnly((*object)->object);
     EXPECT_EQ(named.object_case(), (*object)->object.object_case());
     EXPECT_EQ(NamespacedName(named), (*object)->key());
     EXPECT_EQ(KindOf(named), kind.kind);
   }
-  v1alpha1::ClusterObject volume;
+  v1beta1::ClusterObject volume;
   volume.mutable_persistent_volume()->set_name("v");
   volume.mutable_persistent_volume()->set_phase("Bound");
   EXPECT_EQ(NameOnly(volume).ShortDebugString(), "persistent_volume { name: \"v\" }");
@@ -125,7 +125,7 @@ TEST(ObjectKinds, OwnersOfPods) {
                     })pb");
   ExpectObject(Kind("", "ReplicationController"),
                Object(R"("spec":{"replicas":2,"selector":{"app":"web"}})"),
-               R"pb(workload {
+               R"pb(pod_controller {
                       api_version: "v1"
                       kind: "ReplicationController"
                       namespace: "n"
@@ -139,14 +139,14 @@ TEST(ObjectKinds, OwnersOfPods) {
   constexpr char kSelector[] =
       R"pb(selector {
              match_labels { key: "app" value: "web" }
-             match_expressions { key: "tier" operator: NOT_IN values: "a" values: "b" }
+             match_expressions { key: "tier" operator: OPERATOR_NOT_IN values: "a" values: "b" }
            })pb";
   for (const char* kind : {"ReplicaSet", "StatefulSet"}) {
     const std::string identity = absl::StrCat("api_version: 'apps/v1' kind: '", kind,
                                               "' namespace: 'n' name: 'x' uid: 'u' ");
     ExpectObject(Kind("apps", kind), Object(selector),
-                 absl::StrCat("workload { ", identity, kSelector, " }"));
-    ExpectObject(Kind("apps", kind), Object(""), absl::StrCat("workload { ", identity, "}"));
+                 absl::StrCat("pod_controller { ", identity, kSelector, " }"));
+    ExpectObject(Kind("apps", kind), Object(""), absl::StrCat("pod_controller { ", identity, "}"));
   }
 }
 
@@ -168,9 +168,8 @@ TEST(ObjectKinds, Budgets) {
 }
 
 TEST(ObjectKinds, Volumes) {
-  ExpectObject(
-      Kind("", "PersistentVolume"),
-      Object(R"("spec":{"capacity":{"storage":"1500m"},"accessModes":["ReadWriteOnce"],
+  ExpectObject(Kind("", "PersistentVolume"),
+               Object(R"("spec":{"capacity":{"storage":"1500m"},"accessModes":["ReadWriteOnce"],
                  "claimRef":{"kind":"PersistentVolumeClaim","namespace":"shop","name":"data",
                              "uid":"cu"},
                  "storageClassName":"field","volumeMode":"Block","volumeAttributesClassName":"gold",
@@ -178,28 +177,30 @@ TEST(ObjectKinds, Volumes) {
                    [{"key":"zone","operator":"In","values":["a"]}]}]}},
                  "csi":{"driver":"d.io","volumeHandle":"h","fsType":"ext4"}},
                  "status":{"phase":"Bound"})",
-             R"(,"labels":{"zone":"a"},"deletionTimestamp":"2026-01-31T09:30:00Z",
+                      R"(,"labels":{"zone":"a"},"deletionTimestamp":"2026-01-31T09:30:00Z",
                 "annotations":{"pv.kubernetes.io/bound-by-controller":"yes",
                                "volume.beta.kubernetes.io/storage-class":"annotation"})"),
-      R"pb(persistent_volume {
-             name: "x"
-             uid: "u"
-             resource_version: "7"
-             labels { key: "zone" value: "a" }
-             deleting: true
-             capacity_bytes: 2
-             access_modes: "ReadWriteOnce"
-             claim_ref { namespace: "shop" name: "data" uid: "cu" }
-             storage_class_name: "annotation"
-             volume_mode: "Block"
-             node_affinity {
-               node_selector_terms { match_expressions { key: "zone" operator: IN values: "a" } }
-             }
-             phase: "Bound"
-             csi { driver: "d.io" volume_handle: "h" }
-             volume_attributes_class_name: "gold"
-             bound_by_controller: true
-           })pb");
+               R"pb(persistent_volume {
+                      name: "x"
+                      uid: "u"
+                      resource_version: "7"
+                      labels { key: "zone" value: "a" }
+                      deleting: true
+                      capacity_bytes: 2
+                      access_modes: "ReadWriteOnce"
+                      claim_ref { namespace: "shop" name: "data" uid: "cu" }
+                      storage_class_name: "annotation"
+                      volume_mode: "Block"
+                      node_affinity {
+                        node_selector_terms {
+                          match_expressions { key: "zone" operator: OPERATOR_IN values: "a" }
+                        }
+                      }
+                      phase: "Bound"
+                      csi { driver: "d.io" volume_handle: "h" }
+                      volume_attributes_class_name: "gold"
+                      bound_by_controller: true
+                    })pb");
   // A source that is not read, and no annotation.
   ExpectObject(Kind("", "PersistentVolume"),
                Object(R"("spec":{"nfs":{"server":"s","path":"/"},"storageClassName":"field"})"),
@@ -252,18 +253,19 @@ TEST(ObjectKinds, Claims) {
 }
 
 TEST(ObjectKinds, ClassesAndCapacities) {
-  ExpectObject(Kind("storage.k8s.io", "StorageClass"),
-               Object(R"("provisioner":"d.io","volumeBindingMode":"WaitForFirstConsumer",
+  ExpectObject(
+      Kind("storage.k8s.io", "StorageClass"),
+      Object(R"("provisioner":"d.io","volumeBindingMode":"WaitForFirstConsumer",
                          "reclaimPolicy":"Delete","parameters":{"a":"b"},"allowedTopologies":
                          [{"matchLabelExpressions":[{"key":"zone","values":["a","b"]}]}])"),
-               R"pb(storage_class {
-                      name: "x"
-                      provisioner: "d.io"
-                      volume_binding_mode: "WaitForFirstConsumer"
-                      allowed_topologies {
-                        match_expressions { key: "zone" operator: IN values: "a" values: "b" }
-                      }
-                    })pb");
+      R"pb(storage_class {
+             name: "x"
+             provisioner: "d.io"
+             volume_binding_mode: "WaitForFirstConsumer"
+             allowed_topologies {
+               match_expressions { key: "zone" operator: OPERATOR_IN values: "a" values: "b" }
+             }
+           })pb");
   ExpectObject(Kind("storage.k8s.io", "CSIStorageCapacity"),
                Object(R"("storageClassName":"fast","nodeTopology":{"matchLabels":{"zone":"a"}},
                          "capacity":"1Ki","maximumVolumeSize":"512")"),

@@ -22,7 +22,7 @@ namespace outboard::scheduler {
 namespace {
 
 using fuzz::Require;
-using namespace v1alpha1;  // NOLINT: the contract's messages are this file's vocabulary.
+using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr char kProfile[] = "p";
 constexpr char kHost[] = "h";
@@ -120,12 +120,13 @@ class World {
         scheduler_(Options(), queue::QueueOptions(), &cluster_, &observer_, nullptr, now_) {
     scheduler_.SetProfileNames({kProfile});
     scheduler_.SetPlan(Plan());
-    for (const Capability capability : {BATCH, GROUP_PLAN}) host_.CanAlso(capability);
+    for (const Capability capability : {CAPABILITY_BATCH, CAPABILITY_GROUP_PLAN})
+      host_.CanAlso(capability);
     host_.EvaluateHints();
     PluginInfo* plugin = host_.AddPlugin("A");
-    CustomResource* used = plugin->add_custom_resources();
+    DeclaredResource* used = plugin->add_declared_resources();
     used->set_resource("things.v1.example.com");
-    used->add_verbs(CustomResource::CREATE);
+    used->add_verbs(DeclaredResource::VERB_CREATE);
     Answer();
     for (int i = 1; i <= kNodes; ++i) {
       auto node = std::make_shared<kube::NodeObject>();
@@ -154,7 +155,7 @@ class World {
   static SchedulerOptions Options() {
     SchedulerOptions options;
     options.min_batch_size = 2;
-    options.custom_resources = {{"things.v1.example.com", {CustomResource::CREATE}, {}}};
+    options.custom_resources = {{"things.v1.example.com", {DeclaredResource::VERB_CREATE}, {}}};
     return options;
   }
   static framework::ProfilePlan Plan() {
@@ -231,7 +232,8 @@ class World {
       absl::StatusOr<PreEnqueueResponse> next = Next<PreEnqueueResponse>(kPreEnqueue);
       if (next.ok() || !absl::IsUnavailable(next.status())) return next;
       PreEnqueueResponse passes;
-      for (int i = 0; i < request.pod_uids_size(); ++i) passes.add_verdicts();
+      for (int i = 0; i < request.pod_uids_size(); ++i)
+        passes.add_verdicts()->set_code(CODE_SUCCESS);
       return absl::StatusOr<PreEnqueueResponse>(passes);
     };
     host_.reserve = [this](const auto&) {

@@ -174,12 +174,12 @@ var cycles atomic.Int64
 // spoil appends a field to a message, which replaces the existing field or is merged into it.
 func spoil(method string, message frame) (frame, error) {
 	const (
-		buildDigest     = 4 // of GetHostInfoResponse
+		buildDigest     = 4 // of HandshakeResponse
 		filter          = 4 // of CycleResponse
 		filterProcessed = 1 // of FilterResponse
 	)
 	switch {
-	case strings.HasSuffix(method, "/GetHostInfo"):
+	case strings.HasSuffix(method, "/Handshake"):
 		// A different build.
 		message = protowire.AppendTag(message, buildDigest, protowire.BytesType)
 		return protowire.AppendString(message, cmp.Or(*digest, *fault)), nil

@@ -2,6 +2,36 @@ package example;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
+import dev.outboard.handshake.v1.HandshakeRequest;
+import dev.outboard.handshake.v1.HandshakeResponse;
+import dev.outboard.handshake.v1.HandshakeServiceGrpc;
+import dev.outboard.v1beta1.CallError;
+import dev.outboard.v1beta1.CallError.Reason;
+import dev.outboard.v1beta1.CallHeader;
+import dev.outboard.v1beta1.Capability;
+import dev.outboard.v1beta1.Code;
+import dev.outboard.v1beta1.ConfigProblem;
+import dev.outboard.v1beta1.ConfigureRequest;
+import dev.outboard.v1beta1.ConfigureResponse;
+import dev.outboard.v1beta1.DrainRequest;
+import dev.outboard.v1beta1.DrainResponse;
+import dev.outboard.v1beta1.FilterRequest;
+import dev.outboard.v1beta1.FilterResponse;
+import dev.outboard.v1beta1.FilterServiceGrpc;
+import dev.outboard.v1beta1.GetHostInfoRequest;
+import dev.outboard.v1beta1.GetHostInfoResponse;
+import dev.outboard.v1beta1.InlineNode;
+import dev.outboard.v1beta1.PluginArgs;
+import dev.outboard.v1beta1.PluginHostServiceGrpc;
+import dev.outboard.v1beta1.PluginScores;
+import dev.outboard.v1beta1.PluginStatus;
+import dev.outboard.v1beta1.PointConfig;
+import dev.outboard.v1beta1.ProbeRequest;
+import dev.outboard.v1beta1.ProbeResponse;
+import dev.outboard.v1beta1.ProfileConfig;
+import dev.outboard.v1beta1.ScoreRequest;
+import dev.outboard.v1beta1.ScoreResponse;
+import dev.outboard.v1beta1.ScoreServiceGrpc;
 import io.grpc.BindableService;
 import io.grpc.Status;
 import io.grpc.protobuf.StatusProto;
@@ -12,36 +42,13 @@ import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-import outboard.v1alpha1.Call;
-import outboard.v1alpha1.Call.CallError.Reason;
-import outboard.v1alpha1.Filter.FilterRequest;
-import outboard.v1alpha1.Filter.FilterResponse;
-import outboard.v1alpha1.FilterServiceGrpc;
-import outboard.v1alpha1.InlineNodeOuterClass.InlineNode;
-import outboard.v1alpha1.PluginHost.Capability;
-import outboard.v1alpha1.PluginHost.ConfigProblem;
-import outboard.v1alpha1.PluginHost.ConfigureRequest;
-import outboard.v1alpha1.PluginHost.ConfigureResponse;
-import outboard.v1alpha1.PluginHost.DrainRequest;
-import outboard.v1alpha1.PluginHost.DrainResponse;
-import outboard.v1alpha1.PluginHost.GetHostInfoRequest;
-import outboard.v1alpha1.PluginHost.GetHostInfoResponse;
-import outboard.v1alpha1.PluginHost.PluginArgs;
-import outboard.v1alpha1.PluginHost.PointConfig;
-import outboard.v1alpha1.PluginHost.ProbeRequest;
-import outboard.v1alpha1.PluginHost.ProbeResponse;
-import outboard.v1alpha1.PluginHost.ProfileConfig;
-import outboard.v1alpha1.PluginHostServiceGrpc;
-import outboard.v1alpha1.Score;
-import outboard.v1alpha1.ScoreServiceGrpc;
-
 /**
  * A host with the capability INLINE_NODES: it keeps no cluster state, only its configuration, and serves three services.
  *
  * <p>Threading: any thread; this object's lock guards the sessions.
  */
 final class Host {
-  private static final String CONTRACT = "v1alpha1";
+  private static final String CONTRACT = "v1beta1";
   private static final int MAX_SESSIONS = 8;
 
   private final String instance;
@@ -58,7 +65,7 @@ final class Host {
   }
 
   List<BindableService> services() {
-    return List.of(new Identity(), new Filtering(), new Scoring());
+    return List.of(new Greeting(), new Plugins(), new Filtering(), new Scoring());
   }
 
   synchronized void drain() {
@@ -76,9 +83,9 @@ final class Host {
 
     Status status() {
       return switch (reason) {
-        case WRONG_INSTANCE, SESSION_UNKNOWN, NOT_CONFIGURED -> Status.FAILED_PRECONDITION;
-        case INVALID -> Status.INVALID_ARGUMENT;
-        case DRAINING -> Status.UNAVAILABLE;
+        case REASON_WRONG_INSTANCE, REASON_SESSION_UNKNOWN, REASON_NOT_CONFIGURED -> Status.FAILED_PRECONDITION;
+        case REASON_INVALID -> Status.INVALID_ARGUMENT;
+        case REASON_DRAINING -> Status.UNAVAILABLE;
         default -> Status.INTERNAL;
       };
     }
@@ -91,9 +98,9 @@ final class Host {
       response = call.get();
     } catch (RuntimeException error) {
       CallFailed failed =
-          error instanceof CallFailed known ? known : new CallFailed(Reason.INTERNAL, String.valueOf(error));
-      Call.CallError details =
-          Call.CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build();
+          error instanceof CallFailed known ? known : new CallFailed(Reason.REASON_INTERNAL, String.valueOf(error));
+      CallError details =
+          CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build();
       observer.onError(
           StatusProto.toStatusRuntimeException(
               com.google.rpc.Status.newBuilder()
@@ -107,38 +114,49 @@ final class Host {
     observer.onCompleted();
   }
 
-  private synchronized void check(Call.CallHeader header) {
-    if (!header.getHostInstance().equals(instance)) {
-      throw new CallFailed(Reason.WRONG_INSTANCE, "this is instance " + instance);
+  private synchronized void check(CallHeader header) {
+    if (!header.getInstance().equals(instance)) {
+      throw new CallFailed(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
     }
     Set<String> profiles = sessions.get(header.getSessionId());
     if (profiles == null) {
-      throw new CallFailed(Reason.SESSION_UNKNOWN, "no session " + header.getSessionId());
+      throw new CallFailed(Reason.REASON_SESSION_UNKNOWN, "no session " + header.getSessionId());
     }
     if (!profiles.contains(header.getProfile())) {
-      throw new CallFailed(Reason.NOT_CONFIGURED, "no profile " + header.getProfile());
+      throw new CallFailed(Reason.REASON_NOT_CONFIGURED, "no profile " + header.getProfile());
     }
   }
 
   private static void checkContent(int wanted, int sent) {
     if (wanted != sent) {
-      throw new CallFailed(Reason.INVALID, "inline_nodes has " + sent + " nodes, not " + wanted);
+      throw new CallFailed(Reason.REASON_INVALID, "inline_nodes has " + sent + " nodes, not " + wanted);
     }
   }
 
-  private final class Identity extends PluginHostServiceGrpc.PluginHostServiceImplBase {
+  private final class Greeting extends HandshakeServiceGrpc.HandshakeServiceImplBase {
+    @Override
+    public void handshake(HandshakeRequest request, StreamObserver<HandshakeResponse> observer) {
+      answer(
+          observer,
+          () ->
+              HandshakeResponse.newBuilder()
+                  .addContractVersions(CONTRACT)
+                  .setInstance(instance)
+                  .setBuild("example")
+                  .setBuildDigest(digest)
+                  .setStartedUnixMicros(startedMicros)
+                  .build());
+    }
+  }
+
+  private final class Plugins extends PluginHostServiceGrpc.PluginHostServiceImplBase {
     @Override
     public void getHostInfo(GetHostInfoRequest request, StreamObserver<GetHostInfoResponse> observer) {
       answer(
           observer,
           () ->
               GetHostInfoResponse.newBuilder()
-                  .addContractVersions(CONTRACT)
-                  .setHostInstance(instance)
-                  .setBuild("example")
-                  .setBuildDigest(digest)
-                  .setStartedUnixMicros(startedMicros)
-                  .addCapabilities(Capability.INLINE_NODES)
+                  .addCapabilities(Capability.CAPABILITY_INLINE_NODES)
                   .addPlugins(Licences.info())
                   .build());
     }
@@ -167,13 +185,13 @@ final class Host {
 
   private synchronized ConfigureResponse configured(ConfigureRequest request) {
     if (draining) {
-      throw new CallFailed(Reason.DRAINING, "the host is about to exit");
+      throw new CallFailed(Reason.REASON_DRAINING, "the host is about to exit");
     }
-    if (!request.getSessionId().matches("[a-z0-9-]{1,63}") || !request.getContractVersion().equals(CONTRACT)) {
-      throw new CallFailed(Reason.INVALID, "session_id ([a-z0-9-]{1,63}) and contract_version " + CONTRACT + " are required");
+    if (!request.getSessionId().matches("[a-z0-9-]{1,63}")) {
+      throw new CallFailed(Reason.REASON_INVALID, "session_id ([a-z0-9-]{1,63}) is required");
     }
     if (drained.contains(request.getSessionId())) {
-      throw new CallFailed(Reason.DRAINING, "the session is draining");
+      throw new CallFailed(Reason.REASON_DRAINING, "the session is draining");
     }
     ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
     for (ProfileConfig profile : request.getProfilesList()) {
@@ -209,11 +227,11 @@ final class Host {
   }
 
   private synchronized ProbeResponse probed(String session) {
-    ProbeResponse.Builder response = ProbeResponse.newBuilder().setHostInstance(instance).setState(ProbeResponse.State.READY);
+    ProbeResponse.Builder response = ProbeResponse.newBuilder().setInstance(instance).setState(ProbeResponse.State.STATE_READY);
     if (draining || drained.contains(session)) {
-      response.setState(ProbeResponse.State.DRAINING).setReason("the host is draining");
+      response.setState(ProbeResponse.State.STATE_DRAINING).setReason("the host is draining");
     } else if (!session.isEmpty() && sessions.get(session) == null) {
-      response.setState(ProbeResponse.State.INITIALISING).setReason("not configured");
+      response.setState(ProbeResponse.State.STATE_INITIALIZING).setReason("not configured");
     }
     return response.build();
   }
@@ -225,9 +243,9 @@ final class Host {
           observer,
           () -> {
             check(request.getHeader());
-            boolean hypothetical = request.getHypothesesCount() > 0;
+            boolean hypothetical = request.getSimulatedNodesCount() > 0;
             checkContent(
-                hypothetical ? request.getHypothesesCount() : request.getNodes().getSlotsCount(), request.getInlineNodesCount());
+                hypothetical ? request.getSimulatedNodesCount() : request.getNodes().getSlotsCount(), request.getInlineNodesCount());
             return evaluate(request, hypothetical);
           });
     }
@@ -237,22 +255,22 @@ final class Host {
   private static FilterResponse evaluate(FilterRequest request, boolean hypothetical) {
     FilterResponse.Builder response = FilterResponse.newBuilder();
     byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
-    Map<Call.PluginStatus, Integer> reasons = new LinkedHashMap<>();
+    Map<PluginStatus, Integer> reasons = new LinkedHashMap<>();
     int processed = 0;
     for (InlineNode node : request.getInlineNodesList()) {
-      Call.PluginStatus rejection;
+      PluginStatus rejection;
       try {
         rejection = Licences.check(request.getPod(), node);
       } catch (NumberFormatException error) {
-        Call.PluginStatus.Builder failure =
-            Call.PluginStatus.newBuilder()
+        PluginStatus.Builder failure =
+            PluginStatus.newBuilder()
                 .setPlugin(Licences.NAME)
                 .addReasons("node " + node.getNode().getName() + ": " + Licences.LICENCES + ": " + error.getMessage());
         if (!hypothetical) {
-          response.setError(failure.setCode(Call.Code.ERROR));
+          response.setError(failure.setCode(Code.CODE_ERROR));
           break;
         }
-        rejection = failure.setCode(Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin's error rejects the node.
+        rejection = failure.setCode(Code.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin's error rejects the node.
       }
       if (rejection == null) {
         feasible[processed / 8] |= (byte) (1 << (processed % 8));
@@ -270,21 +288,21 @@ final class Host {
 
   private final class Scoring extends ScoreServiceGrpc.ScoreServiceImplBase {
     @Override
-    public void score(Score.ScoreRequest request, StreamObserver<Score.ScoreResponse> observer) {
+    public void score(ScoreRequest request, StreamObserver<ScoreResponse> observer) {
       answer(
           observer,
           () -> {
             check(request.getHeader());
             checkContent(request.getNodes().getSlotsCount(), request.getInlineNodesCount());
-            Score.ScoreResponse.Builder response = Score.ScoreResponse.newBuilder();
+            ScoreResponse.Builder response = ScoreResponse.newBuilder();
             try {
               byte[] scores = Licences.scores(request.getInlineNodesList());
-              response.addPlugins(Score.PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(ByteString.copyFrom(scores)));
+              response.addPlugins(PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(ByteString.copyFrom(scores)));
             } catch (NumberFormatException error) {
               response.setError(
-                  Call.PluginStatus.newBuilder()
+                  PluginStatus.newBuilder()
                       .setPlugin(Licences.NAME)
-                      .setCode(Call.Code.ERROR)
+                      .setCode(Code.CODE_ERROR)
                       .addReasons(Licences.PRICE + ": " + error.getMessage()));
             }
             return response.build();

@@ -1,13 +1,14 @@
 package example;
 
+import dev.outboard.v1beta1.ClusterEvent;
+import dev.outboard.v1beta1.Code;
+import dev.outboard.v1beta1.ExtensionPoint;
+import dev.outboard.v1beta1.InlineNode;
+import dev.outboard.v1beta1.PluginInfo;
+import dev.outboard.v1beta1.PluginStatus;
+import dev.outboard.v1beta1.Pod;
 import java.util.List;
 import java.util.function.ToIntFunction;
-import outboard.v1alpha1.Call;
-import outboard.v1alpha1.InlineNodeOuterClass.InlineNode;
-import outboard.v1alpha1.PluginHost.ClusterEvent;
-import outboard.v1alpha1.PluginHost.ExtensionPoint;
-import outboard.v1alpha1.PluginHost.PluginInfo;
-import outboard.v1alpha1.Types.Pod;
 
 /**
  * Pods that need a licence go only to nodes with a free one; cheap nodes are preferred.
@@ -25,17 +26,17 @@ final class Licences {
   static PluginInfo info() {
     return PluginInfo.newBuilder()
         .setName(NAME)
-        .addExtensionPoints(ExtensionPoint.FILTER)
-        .addExtensionPoints(ExtensionPoint.SCORE)
+        .addExtensionPoints(ExtensionPoint.EXTENSION_POINT_FILTER)
+        .addExtensionPoints(ExtensionPoint.EXTENSION_POINT_SCORE)
         .addNeededFields("Node.metadata.annotations['" + LICENCES + "']")
         .addNeededFields("Node.metadata.labels['" + PRICE + "']")
         .addNeededFields("Node.pods")
         .addWakeUpEvents(
             ClusterEvent.newBuilder()
                 .setResource("Node")
-                .addActions(ClusterEvent.Action.ADD)
-                .addActions(ClusterEvent.Action.UPDATE_NODE_ANNOTATION))
-        .addWakeUpEvents(ClusterEvent.newBuilder().setResource("Pod").addActions(ClusterEvent.Action.DELETE))
+                .addActions(ClusterEvent.Action.ACTION_ADD)
+                .addActions(ClusterEvent.Action.ACTION_UPDATE_NODE_ANNOTATION))
+        .addWakeUpEvents(ClusterEvent.newBuilder().setResource("Pod").addActions(ClusterEvent.Action.ACTION_DELETE))
         .build();
   }
 
@@ -43,7 +44,7 @@ final class Licences {
    * Why the node cannot take the pod; null: it can. Pods nominated to the node count; more pods never make a node feasible, so a
    * second evaluation without them is not needed. NumberFormatException: the annotation is not a number.
    */
-  static Call.PluginStatus check(Pod pod, InlineNode node) {
+  static PluginStatus check(Pod pod, InlineNode node) {
     if (!needsLicence(pod)) {
       return null;
     }
@@ -53,8 +54,8 @@ final class Licences {
       return null;
     }
     // On a node without licences, evictions do not help.
-    Call.Code code = licences > 0 ? Call.Code.UNSCHEDULABLE : Call.Code.UNSCHEDULABLE_AND_UNRESOLVABLE;
-    return Call.PluginStatus.newBuilder().setPlugin(NAME).setCode(code).addReasons("node(s) had no free licence").build();
+    Code code = licences > 0 ? Code.CODE_UNSCHEDULABLE : Code.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
+    return PluginStatus.newBuilder().setPlugin(NAME).setCode(code).addReasons("node(s) had no free licence").build();
   }
 
   private static long count(List<Pod> pods) {
