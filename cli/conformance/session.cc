@@ -109,6 +109,12 @@ void Session::SendDelta(std::vector<Change> changes, const std::vector<uint32_t>
   SyncRequest request;
   request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(version_ + 1);
+  for (const Change& change : changes) {
+    if (!change.has_node_upsert()) continue;
+    const uint32_t slot = change.node_upsert().slot();
+    if (slot >= cluster_.nodes.size()) cluster_.nodes.resize(slot + 1);
+    cluster_.nodes[slot] = change.node_upsert().node();
+  }
   request.mutable_changes()->Add(changes.begin(), changes.end());
   if (!order.empty()) *request.mutable_node_order() = OrderOf(order);
   Send(std::move(request));
