@@ -32,6 +32,15 @@ absl::Status ExpectNodes(const Session& session, uint64_t attempt, size_t count,
                                   ", of ", count));
 }
 
+PreFilterRequest PreFilterAt(const Session& session, uint64_t attempt, int64_t version,
+                             const std::string& uid) {
+  PreFilterRequest request;
+  *request.mutable_header() = session.Header(attempt);
+  request.mutable_header()->set_exact_version(version);
+  request.set_pod_uid(uid);
+  return request;
+}
+
 absl::Status NodeRemoved(const Kit& kit) {
   if (!kit.HasAlgorithm()) return Skipped(kNoAlgorithm);
   Session session(kit);
@@ -148,19 +157,14 @@ absl::Status VersionWaits(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(9), 5));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   // Ahead for ever.
-  PreFilterRequest request;
-  *request.mutable_header() = session.Header(2);
-  request.mutable_header()->set_exact_version(7);
-  request.set_pod_uid(session.cluster().pending[0].uid());
-  const auto never = session.CallWithin(request, kVersionDeadline);
+  const auto never = session.CallWithin(
+      PreFilterAt(session, 2, 7, session.cluster().pending[0].uid()), kVersionDeadline);
   CONFORMANCE_TRY(ExpectError(never, {CallError::REASON_STALE}, kVersionWaits));
   const int64_t have_version = call_errors::CallErrorOf(never.status)->have_version();
   if (have_version != 5)
     return Wrong(kErrorHaveVersion, absl::StrCat(have_version, " instead of 5"));
   // Ahead until the change comes.
-  *request.mutable_header() = session.Header(3);
-  request.mutable_header()->set_exact_version(6);
-  request.set_pod_uid("pod-uid-later");
+  const PreFilterRequest request = PreFilterAt(session, 3, 6, "pod-uid-later");
   Answer<PreFilterResponse> waited;
   std::thread caller([&] { waited = session.Call(request); });
   // After another call was answered, this call is probably waiting; both orders are allowed.
@@ -179,10 +183,7 @@ absl::Status VersionComesLate(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9), 5));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
-  PreFilterRequest request;
-  *request.mutable_header() = session.Header(2);
-  request.mutable_header()->set_exact_version(6);
-  request.set_pod_uid("pod-uid-later");
+  const PreFilterRequest request = PreFilterAt(session, 2, 6, "pod-uid-later");
   Answer<PreFilterResponse> waited;
   std::thread caller([&] { waited = session.CallWithin(request, kLateDeadline); });
   absl::SleepFor(kLateDeadline * 9 / 10);
@@ -201,11 +202,8 @@ absl::Status NoSnapshot(const Kit& kit) {
   CONFORMANCE_TRY(session.Connect());
   CONFORMANCE_TRY(session.Configure());
   session.OpenStream();
-  PreFilterRequest request;
-  *request.mutable_header() = session.Header(1);
-  request.mutable_header()->set_exact_version(1);
-  request.set_pod_uid("pod-uid-plain");
-  const auto answer = session.CallWithin(request, kVersionDeadline);
+  const auto answer =
+      session.CallWithin(PreFilterAt(session, 1, 1, "pod-uid-plain"), kVersionDeadline);
   CONFORMANCE_TRY(ExpectError(answer, {CallError::REASON_STALE}, kNoSnapshot));
   const int64_t have_version = call_errors::CallErrorOf(answer.status)->have_version();
   if (have_version == 0) return absl::OkStatus();
@@ -285,11 +283,7 @@ absl::Status VersionBehind(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   session.SendDelta({UpsertPod(MakePod("later"))});
   CONFORMANCE_TRY(ExpectAlive(session, 2));
-  PreFilterRequest request;
-  *request.mutable_header() = session.Header(3);
-  request.mutable_header()->set_exact_version(5);
-  request.set_pod_uid(session.cluster().pending[0].uid());
-  const auto answer = session.Call(request);
+  const auto answer = session.Call(PreFilterAt(session, 3, 5, session.cluster().pending[0].uid()));
   CONFORMANCE_TRY(ExpectError(answer, {CallError::REASON_STALE}, kVersionExact));
   if (answer.took > kAtOnce)
     return Late(Wrong(kVersionBehind, absl::StrCat("it took ", absl::FormatDuration(answer.took))));

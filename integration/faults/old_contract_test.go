@@ -1,7 +1,6 @@
 package faults
 
 import (
-	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -83,8 +82,8 @@ func (s *contractStory) pause() {
 func (s *contractStory) serves(host string, started time.Time) controlplane.HostInstance {
 	s.Helper()
 	var serving controlplane.HostInstance
-	s.until(func(ctx context.Context) error {
-		hosts, err := s.outboard.Hosts(ctx)
+	within(s.T, time.Minute, "a new instance of "+host+" serves", func() error {
+		hosts, err := s.outboard.Hosts(s.Context())
 		if err != nil {
 			return err
 		}
@@ -94,26 +93,9 @@ func (s *contractStory) serves(host string, started time.Time) controlplane.Host
 				return nil
 			}
 		}
-		return fmt.Errorf("no new instance of %s serves: %+v", host, hosts)
+		return fmt.Errorf("the instances are %+v", hosts)
 	})
 	return serving
-}
-
-func (s *contractStory) until(check func(context.Context) error) {
-	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), time.Minute)
-	defer cancel()
-	for {
-		err := check(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			s.Fatal(err)
-		case <-time.After(20 * time.Millisecond): // Poll interval.
-		}
-	}
 }
 
 // end waits until all pods are bound, and checks etcd's history and the shim's count of attempts.
@@ -128,8 +110,8 @@ func (s *contractStory) end() {
 	}
 	s.Logf("%d pods at %d a second; created to bound, ms: p50 %.1f, p99 %.1f, most %.1f",
 		len(took), contractRate, bench.Quantile(took, 0.5), bench.Quantile(took, 0.99), bench.Quantile(took, 1))
-	s.until(func(ctx context.Context) error { // Events follow the binds.
-		report, err := checker.Check(ctx, s.EtcdURL, s.client)
+	within(s.T, time.Minute, "all pods are bound, and their events written", func() error {
+		report, err := checker.Check(s.Context(), s.EtcdURL, s.client)
 		if err == nil && (report.Faults() > 0 || report.Binds != report.PodsEver) {
 			err = fmt.Errorf("of %d pods %d were bound, or there are faults: %v", report.PodsEver, report.Binds, report)
 		}
@@ -200,10 +182,10 @@ func TestOldContractExample(t *testing.T) {
 	// Only now the plugin has a host.
 	began := time.Now()
 	host := start(0)
-	s.until(func(ctx context.Context) error {
-		hosts, err := s.outboard.Hosts(ctx)
+	within(t, time.Minute, "the host of the plugin comes", func() error {
+		hosts, err := s.outboard.Hosts(t.Context())
 		if err == nil && len(hosts) < 2 {
-			err = fmt.Errorf("the host of the plugin has not come: %+v", hosts)
+			err = fmt.Errorf("the instances are %+v", hosts)
 		}
 		return err
 	})
@@ -262,7 +244,7 @@ func TestOldContractShim(t *testing.T) {
 		t.Fatal(err)
 	}
 	const says = "the host supports contract versions v1beta1, this shim supports v1alpha1"
-	s.until(func(context.Context) error {
+	within(t, time.Minute, "the shim says why", func() error {
 		if !strings.Contains(s.outboard.Shim.LogTail(), says) {
 			return fmt.Errorf("the shim has not logged %q", says)
 		}

@@ -128,8 +128,8 @@ check_clocks() {
   local file line
   while IFS=: read -r file line _; do
     case $file in
-      shim/clock.h | shim/bind/api_writer.h | shim/bind/event_recorder.h | shim/bind/pod_evictor.h | shim/diagnostics/attempt_log.cc | shim/hosts/grpc_host_client.cc | \
-        shim/hosts/handshake.cc | shim/hosts/host_connector.cc | shim/hosts/host_registry.cc | shim/hosts/readiness_watch.cc | shim/http/serving_certificate.cc | shim/kube/exec_credentials.cc | \
+      shim/clock.h | shim/bind/api_writer.h | shim/bind/event_recorder.h | shim/bind/pod_evictor.h | shim/diagnostics/attempt_log.cc | shim/hosts/grpc_calls.cc | \
+        shim/hosts/host_connector.cc | shim/hosts/host_registry.cc | shim/hosts/readiness_watch.cc | shim/http/serving_certificate.cc | shim/kube/exec_credentials.cc | \
         shim/leader/lease_elector.cc | shim/shim_control.cc) ;;
       *) fault "$file:$line: absl::Now; waits use SteadyNow (shim/clock.h)" ;;
     esac

@@ -30,6 +30,12 @@ struct WeightedPlugin {
   int64_t weight = 1;
 };
 
+// The code of an answer with `rejection`, which is absent on success. Pure.
+template <typename Response>
+v1beta1::Code CodeOfAnswer(const Response& answer) {
+  return answer.has_rejection() ? answer.rejection().code() : v1beta1::CODE_SUCCESS;
+}
+
 // Checks a PreFilterResponse. Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response);

@@ -3,14 +3,10 @@
 #include <deque>
 #include <utility>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "proto/call_errors/call_errors.h"
 #include "shim/clock.h"
 #include "shim/fail_point.h"
-#include "shim/framework/answer_check.h"
+#include "shim/hosts/grpc_calls.h"
 
 namespace outboard::hosts {
 namespace {
@@ -18,19 +14,6 @@ namespace {
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
-
-std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
-  return absl::ToChronoTime(absl::Now() + (deadline - SteadyNow()));
-}
-
-absl::Status ToAbslStatus(const grpc::Status& status) {
-  if (status.ok()) return absl::OkStatus();
-  const auto error = call_errors::CallErrorOf(status);
-  if (error.has_value() && error->reason() != CallError::REASON_UNSPECIFIED)
-    return framework::CallErrorStatus(*error);
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      framework::CutText(status.error_message()));
-}
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 

@@ -7,12 +7,12 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "outboard/handshake/v1/handshake.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "shim/clock.h"
 #include "shim/framework/answer_check.h"
 #include "shim/hosts/adapter/adapter.h"
+#include "shim/hosts/grpc_calls.h"
 #include "shim/hosts/host_info_check.h"
 #include "shim/hosts/inline_host.h"
 
@@ -24,15 +24,6 @@ using handshake::v1::HandshakeResponse;
 using handshake::v1::HandshakeService;
 
 constexpr char kVersion[] = "v1beta1";
-
-void SetDeadline(absl::Time deadline, grpc::ClientContext* context) {
-  context->set_deadline(absl::ToChronoTime(absl::Now() + (deadline - SteadyNow())));
-}
-
-absl::Status TransportError(const grpc::Status& status) {
-  return absl::Status(static_cast<absl::StatusCode>(status.error_code()),
-                      framework::CutText(status.error_message()));
-}
 
 absl::Status NoCommonVersion(const HandshakeResponse& identity) {
   return absl::FailedPreconditionError(
@@ -49,7 +40,7 @@ grpc::Status AskIdentity(const std::shared_ptr<grpc::Channel>& channel, absl::Ti
   request.add_contract_versions(kVersion);
   request.add_contract_versions(adapter::kOldVersion);
   grpc::ClientContext context;
-  SetDeadline(deadline, &context);
+  context.set_deadline(ToGrpcDeadline(deadline));
   return HandshakeService::NewStub(channel)->Handshake(&context, request, identity);
 }
 
@@ -89,7 +80,7 @@ absl::StatusOr<HostConnection> Handshake(std::shared_ptr<grpc::Channel> channel,
           "outboard.v1alpha1");
     }
   }
-  if (!status.ok()) return TransportError(status);
+  if (!status.ok()) return ToAbslStatus(status);
   const auto& versions = host.identity.contract_versions();
   if (!answered || !absl::c_linear_search(versions, kVersion)) {
     if (!absl::c_linear_search(versions, adapter::kOldVersion))
@@ -97,10 +88,10 @@ absl::StatusOr<HostConnection> Handshake(std::shared_ptr<grpc::Channel> channel,
     if (answered) host.channel = adapter::SpeakOldVersion(std::move(host.channel));
   }
   grpc::ClientContext context;
-  SetDeadline(deadline, &context);
+  context.set_deadline(ToGrpcDeadline(deadline));
   status = v1beta1::PluginHostService::NewStub(host.channel)
                ->GetHostInfo(&context, v1beta1::GetHostInfoRequest(), &host.info);
-  if (!status.ok()) return TransportError(status);
+  if (!status.ok()) return ToAbslStatus(status);
   if (absl::Status checked = CheckConnection(host); !checked.ok()) return checked;
   return host;
 }

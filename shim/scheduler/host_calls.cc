@@ -38,8 +38,7 @@ absl::Status HostUnavailable() { return absl::UnavailableError("the host is unav
 // The code of an answer of Reserve, Permit or PreBind, for observers.
 template <typename Response>
 v1beta1::Code CodeOf(const absl::StatusOr<Response>& answer) {
-  if (!answer.ok()) return v1beta1::CODE_ERROR;
-  return answer->has_rejection() ? answer->rejection().code() : v1beta1::CODE_SUCCESS;
+  return answer.ok() ? framework::CodeOfAnswer(*answer) : v1beta1::CODE_ERROR;
 }
 
 }  // namespace
@@ -109,15 +108,18 @@ absl::Time HostCalls::NextWakeup() const {
   return next;
 }
 
+v1beta1::SyncRequest HostCalls::NoChanges(const HostRecord& host) const {
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
+  request.set_version(state_.cluster.VersionOf(host.cursor));
+  return request;
+}
+
 void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
   host->changes_sent = now;
   std::vector<v1beta1::SyncRequest> requests = state_.cluster.TakeChanges(host->cursor, now);
   if (host->evaluates_hints && !(host->hints.empty() && requests.size() <= 1)) {
-    if (requests.empty()) {
-      v1beta1::SyncRequest& request = requests.emplace_back();
-      request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
-      request.set_version(state_.cluster.VersionOf(host->cursor));
-    }
+    if (requests.empty()) requests.push_back(NoChanges(*host));
     if (requests.size() > 1 || host->hints.overflowed()) {
       // The states before and after an event are no longer distinct; and a snapshot makes the host
       // forget which pods wait.
@@ -379,9 +381,7 @@ void HostCalls::AdvanceHostClocks(absl::Time now) {
     SendChanges(&host, now);
     // Each message needs a time of its own, by which it is acknowledged.
     host.clock_advanced_to = std::max(now, host.clock_advanced_to + absl::Nanoseconds(1));
-    v1beta1::SyncRequest request;
-    request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
-    request.set_version(state_.cluster.VersionOf(host.cursor));
+    v1beta1::SyncRequest request = NoChanges(host);
     request.set_time_unix_nanos(absl::ToUnixNanos(host.clock_advanced_to));
     host.client->SendChanges(request);
   }

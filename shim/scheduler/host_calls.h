@@ -99,6 +99,8 @@ class HostCalls {
   bool HostClocksAdvanced() const;
 
  private:
+  // A delta at the host's version that changes nothing.
+  v1beta1::SyncRequest NoChanges(const HostRecord& host) const;
   // When the host is to get what changed; InfiniteFuture: not now.
   absl::Time ChangesDue(const HostRecord& host) const;
   void FillHeader(const Attempt& attempt, const HostRecord& host,

@@ -160,7 +160,7 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
       !checked.ok())
     return checked;
 
-  outcome->code = answer->has_rejection() ? answer->rejection().code() : v1beta1::CODE_SUCCESS;
+  outcome->code = framework::CodeOfAnswer(*answer);
   const auto& reasons = answer->rejection().reasons();
   if (outcome->code != v1beta1::CODE_UNSCHEDULABLE) outcome->reasons.clear();
   outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "absl/synchronization/mutex.h"
 #include "outboard/handshake/v1/handshake.pb.h"
 #include "outboard/v1alpha1/call.pb.h"
 #include "outboard/v1alpha1/cluster_state.pb.h"
@@ -44,6 +45,10 @@ enum class Direction { kToOld, kFromOld };
 template <typename To, typename From>
 bool Reread(const From& from, To* to) {
   return to->ParseFromString(from.SerializeAsString());
+}
+
+bool Parse(absl::string_view bytes, Message* message) {
+  return message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()));
 }
 
 // An enum whose numbers differ, as pairs of new and old.
@@ -82,6 +87,10 @@ int Renumber(const std::vector<std::pair<int, int>>& numbers, int number, Direct
   return 0;
 }
 
+bool IsRenumbered(const FieldDescriptor* field) {
+  return field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr;
+}
+
 // Whether a message of this type may contain something to translate. Most of the bytes, pods and
 // nodes, contain nothing.
 bool Differs(const Descriptor* type, std::set<const Descriptor*>* visited) {
@@ -91,57 +100,32 @@ bool Differs(const Descriptor* type, std::set<const Descriptor*>* visited) {
   if (!visited->insert(type).second) return false;
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
-    if (field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr) return true;
+    if (IsRenumbered(field)) return true;
     if (field->message_type() != nullptr && Differs(field->message_type(), visited)) return true;
   }
   return false;
 }
 
-// The fields of each type that may contain something to translate.
-class DifferingFields {
- public:
-  static const std::vector<const FieldDescriptor*>& Of(const Descriptor* type) {
-    static const auto* const kAll = new DifferingFields();
-    const auto it = kAll->fields_.find(type);
-    static const auto* const kNone = new std::vector<const FieldDescriptor*>();
-    return it == kAll->fields_.end() ? *kNone : it->second;
+// The fields of a type that may contain something to translate. All threads share the table, which
+// grows with the types that are sent.
+const std::vector<const FieldDescriptor*>& DifferingFields(const Descriptor* type) {
+  static absl::Mutex mutex(absl::kConstInit);
+  static auto* const known = new std::map<const Descriptor*, std::vector<const FieldDescriptor*>>();
+  const absl::MutexLock lock(&mutex);
+  const auto [it, added] = known->try_emplace(type);
+  if (!added) return it->second;
+  for (int i = 0; i < type->field_count(); ++i) {
+    const FieldDescriptor* field = type->field(i);
+    std::set<const Descriptor*> visited;
+    if (IsRenumbered(field) ||
+        (field->message_type() != nullptr && Differs(field->message_type(), &visited)))
+      it->second.push_back(field);
   }
+  return it->second;
+}
 
- private:
-  DifferingFields() {
-    for (const auto* file :
-         {v1beta1::PluginInfo::descriptor()->file(), v1beta1::CallHeader::descriptor()->file()}) {
-      const auto* pool = file->pool();
-      for (const char* service :
-           {"PluginHostService", "ClusterStateService", "CycleService", "QueueSortService",
-            "PreEnqueueService", "PreFilterService", "FilterService", "PostFilterService",
-            "PreScoreService", "ScoreService", "ReserveService", "PermitService",
-            "PreBindService"}) {
-        const auto* found = pool->FindServiceByName(absl::StrCat("outboard.v1beta1.", service));
-        for (int i = 0; found != nullptr && i < found->method_count(); ++i) {
-          Add(found->method(i)->input_type());
-          Add(found->method(i)->output_type());
-        }
-      }
-    }
-  }
-  void Add(const Descriptor* type) {
-    if (fields_.count(type) > 0) return;
-    std::vector<const FieldDescriptor*>& fields = fields_[type];
-    for (int i = 0; i < type->field_count(); ++i) {
-      const FieldDescriptor* field = type->field(i);
-      std::set<const Descriptor*> visited;
-      if (field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr) {
-        fields.push_back(field);
-      } else if (field->message_type() != nullptr && Differs(field->message_type(), &visited)) {
-        fields.push_back(field);
-        Add(field->message_type());
-      }
-    }
-  }
-
-  std::map<const Descriptor*, std::vector<const FieldDescriptor*>> fields_;
-};
+// In v1alpha1 no pods mean all.
+void SetAllPods(auto* changed) { changed->set_all_pods(changed->pod_uids().empty()); }
 
 void Translate(Message* message, Direction direction) {
   const Descriptor* type = message->GetDescriptor();
@@ -152,18 +136,12 @@ void Translate(Message* message, Direction direction) {
     if (header->has_min_version()) header->set_exact_version(header->min_version());
     return;
   }
-  if (type == v1beta1::SortKeysChanged::descriptor()) {
-    auto* changed = static_cast<v1beta1::SortKeysChanged*>(message);
-    changed->set_all_pods(changed->pod_uids().empty());
-    return;
-  }
-  if (type == v1beta1::GateChanged::descriptor()) {
-    auto* changed = static_cast<v1beta1::GateChanged*>(message);
-    changed->set_all_pods(changed->pod_uids().empty());
-    return;
-  }
+  if (type == v1beta1::SortKeysChanged::descriptor())
+    return SetAllPods(static_cast<v1beta1::SortKeysChanged*>(message));
+  if (type == v1beta1::GateChanged::descriptor())
+    return SetAllPods(static_cast<v1beta1::GateChanged*>(message));
   const Reflection* reflection = message->GetReflection();
-  for (const FieldDescriptor* field : DifferingFields::Of(type)) {
+  for (const FieldDescriptor* field : DifferingFields(type)) {
     if (field->enum_type() != nullptr) {
       const auto& numbers = *NumbersOf(field->enum_type());
       if (!field->is_repeated()) {
@@ -199,7 +177,7 @@ absl::StatusOr<std::string> Translated(absl::string_view method, const Descripto
                                        absl::string_view bytes, Direction direction) {
   const std::unique_ptr<Message> message(
       google::protobuf::MessageFactory::generated_factory()->GetPrototype(type)->New());
-  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+  if (!Parse(bytes, message.get()))
     return Malformed(method, direction == Direction::kToOld ? "request" : "answer");
   Translate(message.get(), direction);
   return message->SerializeAsString();
@@ -252,16 +230,13 @@ absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_
     v1alpha1::GetHostInfoRequest old;
     old.add_contract_versions("v1alpha1");
     HandshakeRequest request;
-    if (method == kHandshake &&
-        !request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-      return Malformed(method, "request");
+    if (method == kHandshake && !Parse(bytes, &request)) return Malformed(method, "request");
     old.set_shim_build(request.build());
     return old.SerializeAsString();
   }
   if (method == kConfigure) {
     v1beta1::ConfigureRequest request;
-    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-      return Malformed(method, "request");
+    if (!Parse(bytes, &request)) return Malformed(method, "request");
     return ConfigureToOld(request);
   }
   const MethodDescriptor* found = FindMethod(method);
@@ -272,8 +247,7 @@ absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_
 absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::string_view bytes) {
   if (method == kHandshake || method == kGetHostInfo) {
     v1alpha1::GetHostInfoResponse old;
-    if (!old.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-      return Malformed(method, "answer");
+    if (!Parse(bytes, &old)) return Malformed(method, "answer");
     return method == kHandshake ? IdentityFromOld(old) : HostInfoFromOld(old);
   }
   const MethodDescriptor* found = FindMethod(method);
