@@ -400,12 +400,12 @@ SyncResponse RandomPush(Random* random) {
       push.mutable_gate_changed()->add_pod_uids(uid);
       break;
     case 4: {
-      QueueHint* wake = push.mutable_queue_hints()->add_hints();
-      wake->set_uid(uid);
-      wake->set_plugin("NodeResourcesFit");
-      wake->set_number((*random)() % 50);
-      wake->mutable_event()->set_resource("Node");
-      wake->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
+      QueueHint* hint = push.mutable_queue_hints()->add_hints();
+      hint->set_uid(uid);
+      hint->set_plugin("NodeResourcesFit");
+      hint->set_number((*random)() % 50);
+      hint->mutable_event()->set_resource("Node");
+      hint->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
       break;
     }
     case 5:

@@ -521,8 +521,8 @@ std::vector<BadHost> BadHosts() {
        [](Wrongness* wrong) {
          wrong->hooks.on_push = [](SyncResponse* push) {
            if (!push->has_queue_hints()) return true;
-           for (QueueHint& wake : *push->mutable_queue_hints()->mutable_hints())
-             wake.set_uid("somebody");
+           for (QueueHint& hint : *push->mutable_queue_hints()->mutable_hints())
+             hint.set_uid("somebody");
            return true;
          };
        }},

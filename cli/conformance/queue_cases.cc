@@ -117,30 +117,30 @@ absl::Status PreEnqueueErrors(const Kit& kit) {
   return CheckErrors<PreEnqueueRequest>(session, kPreEnqueueLimit);
 }
 
-// Checks all Wakes against the waiting pods.
-absl::Status CheckWakes(const Session& session, const std::vector<SyncResponse>& received,
+// Checks all hints against the waiting pods.
+absl::Status CheckHints(const Session& session, const std::vector<SyncResponse>& received,
                         const Plugins& rejectors, uint64_t last_event) {
   std::set<std::string> waiting;
   for (const Pod& pod : session.cluster().pending) waiting.insert(pod.uid());
   for (const SyncResponse& response : received) {
     if (response.queue_hints().hints_size() > 4096)
-      return Wrong(kWakesLimit,
+      return Wrong(kHintsLimit,
                    absl::StrCat(response.queue_hints().hints_size(), " in one message"));
-    for (const QueueHint& wake : response.queue_hints().hints()) {
-      if (waiting.count(wake.uid()) == 0)
-        return Wrong(kWakeKnown, absl::StrCat("pod \"", wake.uid(), "\" does not wait"));
-      if (std::find(rejectors.begin(), rejectors.end(), wake.plugin()) == rejectors.end())
-        return Wrong(kWakePlugin, absl::StrCat("\"", wake.plugin(), "\" did not reject the pod"));
-      if (wake.number() > last_event)
-        return Wrong(kWakeEvent, absl::StrCat("event ", wake.number(), " was not sent"));
-      if (wake.number() != 0 && (!wake.has_event() || wake.event().actions_size() != 1))
-        return Wrong(kWakeEvent, absl::StrCat("event number ", wake.number(), " is missing"));
+    for (const QueueHint& hint : response.queue_hints().hints()) {
+      if (waiting.count(hint.uid()) == 0)
+        return Wrong(kHintKnown, absl::StrCat("pod \"", hint.uid(), "\" does not wait"));
+      if (std::find(rejectors.begin(), rejectors.end(), hint.plugin()) == rejectors.end())
+        return Wrong(kHintPlugin, absl::StrCat("\"", hint.plugin(), "\" did not reject the pod"));
+      if (hint.number() > last_event)
+        return Wrong(kHintEvent, absl::StrCat("event ", hint.number(), " was not sent"));
+      if (hint.number() != 0 && (!hint.has_event() || hint.event().actions_size() != 1))
+        return Wrong(kHintEvent, absl::StrCat("event number ", hint.number(), " is missing"));
     }
   }
   return absl::OkStatus();
 }
 
-absl::Status Wakes(const Kit& kit) {
+absl::Status HintsOfWaitingPods(const Kit& kit) {
   Plugins rejectors = kit.At(EXTENSION_POINT_FILTER);
   for (const std::string& name : kit.At(EXTENSION_POINT_PRE_FILTER)) {
     if (std::find(rejectors.begin(), rejectors.end(), name) == rejectors.end())
@@ -185,9 +185,9 @@ absl::Status Wakes(const Kit& kit) {
   removed->set_pod_uid(session.cluster().running[0].uid());
   session.Send(request);
   CONFORMANCE_TRY(ExpectAlive(session, 1));
-  // Acknowledged after the evaluation of both events, on the stream of the Wakes.
+  // Acknowledged after the evaluation of both events, on the stream of the hints.
   session.sync().AwaitAck(session.version(), kSoon);
-  return CheckWakes(session, session.sync().received(), rejectors, 105);
+  return CheckHints(session, session.sync().received(), rejectors, 105);
 }
 
 }  // namespace
@@ -202,7 +202,8 @@ std::vector<Case> QueueCases() {
       {"PreEnqueueService", "pre-enqueue-errors",
        "unknown pods, profiles and sessions, and too many pods return an error", PreEnqueueErrors},
       {"QueueingHintService", "wakes",
-       "only waiting pods are woken, by plugins that rejected them, for sent events", Wakes},
+       "only waiting pods are woken, by plugins that rejected them, for sent events",
+       HintsOfWaitingPods},
   };
 }
 

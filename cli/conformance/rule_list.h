@@ -118,10 +118,10 @@
   R(kStaleMargin, "call.proto", "CallHeader.exact_version",                                        \
     "with as much of the call's time left as the answer needs to arrive: a fifth, at most 20 ms")  \
   R(kOneCache, "call.proto", "CallHeader.session_id", "A host keeps one cache per session")        \
-  R(kWakeKnown, "queueing_hint.proto", "QueueHint.uid", "REQUIRED. A waiting pod")                 \
-  R(kWakePlugin, "queueing_hint.proto", "QueueHint.plugin", "it must have rejected the pod")       \
-  R(kWakeEvent, "queueing_hint.proto", "QueueHint.event", "REQUIRED unless `number` is 0")         \
-  R(kWakesLimit, "queueing_hint.proto", "QueueHints.hints", "REQUIRED. At most 4096")              \
+  R(kHintKnown, "queueing_hint.proto", "QueueHint.uid", "REQUIRED. A waiting pod")                 \
+  R(kHintPlugin, "queueing_hint.proto", "QueueHint.plugin", "it must have rejected the pod")       \
+  R(kHintEvent, "queueing_hint.proto", "QueueHint.event", "REQUIRED unless `number` is 0")         \
+  R(kHintsLimit, "queueing_hint.proto", "QueueHints.hints", "REQUIRED. At most 4096")              \
   R(kSortKeys, "queue_sort.proto", "SortKeysResponse.keys",                                        \
     "One for each requested pod, in that order; at most 64 bytes each")                            \
   R(kSortKeysHold, "queue_sort.proto", "QueueSortService.SortKeys",                                \

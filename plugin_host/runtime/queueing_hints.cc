@@ -13,14 +13,14 @@ using v1beta1::QueueHint;
 
 constexpr absl::string_view kUnscheduledPod = "UnscheduledPod";
 
-QueueHint MakeWake(const std::string& uid, const std::string& plugin,
+QueueHint MakeHint(const std::string& uid, const std::string& plugin,
                    const QueueEvent& event = QueueEvent()) {
-  QueueHint wake;
-  wake.set_uid(uid);
-  wake.set_plugin(plugin);
-  if (event.has_event()) *wake.mutable_event() = event.event();
-  wake.set_number(event.number());
-  return wake;
+  QueueHint hint;
+  hint.set_uid(uid);
+  hint.set_plugin(plugin);
+  if (event.has_event()) *hint.mutable_event() = event.event();
+  hint.set_number(event.number());
+  return hint;
 }
 
 bool ConcernsOnlyItsPod(absl::string_view resource, ClusterEvent::Action action) {
@@ -113,14 +113,14 @@ void QueueingHints::BeforeChange(const v1beta1::SyncRequest& request) {
 }
 
 void QueueingHints::AfterChange(const v1beta1::SyncRequest& request,
-                                std::vector<QueueHint>* wakes) {
+                                std::vector<QueueHint>* hints) {
   for (const std::string& uid : request.removed_unschedulable_pod_uids()) StopWaiting(uid);
   for (const v1beta1::UnschedulablePod& told : request.unschedulable_pods())
-    BeginWaiting(told, wakes);
+    BeginWaiting(told, hints);
   for (Event& event : pending_) {
     Keep(/*after=*/true, &event);
     if (!event.complete()) continue;
-    EvaluateAll(event, wakes);
+    EvaluateAll(event, hints);
     history_.push_back(std::move(event));
   }
   pending_.clear();
@@ -166,13 +166,13 @@ void QueueingHints::StopWaiting(const std::string& uid) {
 }
 
 void QueueingHints::BeginWaiting(const v1beta1::UnschedulablePod& told,
-                                 std::vector<QueueHint>* wakes) {
+                                 std::vector<QueueHint>* hints) {
   StopWaiting(told.uid());
   const sdk::PodRecord* pod = cache_->FindPod(told.uid());
   if (pod == nullptr) return;
   if (told.since() < history_from_) {
     const auto& plugins = told.pending_by().empty() ? told.rejected_by() : told.pending_by();
-    if (!plugins.empty()) wakes->push_back(MakeWake(told.uid(), plugins[0]));
+    if (!plugins.empty()) hints->push_back(MakeHint(told.uid(), plugins[0]));
     return;
   }
   Waiting waiting;
@@ -183,14 +183,14 @@ void QueueingHints::BeginWaiting(const v1beta1::UnschedulablePod& told,
     if (event.told.number() < told.since()) continue;
     const ProfilePlugin* plugin = Evaluate(waiting, event);
     if (plugin == nullptr) continue;
-    wakes->push_back(MakeWake(told.uid(), plugin->name, event.told));
+    hints->push_back(MakeHint(told.uid(), plugin->name, event.told));
     return;
   }
   for (const ProfilePlugin* plugin : waiting.rejectors) by_rejector_[plugin].insert(told.uid());
   waiting_[told.uid()] = std::move(waiting);
 }
 
-void QueueingHints::EvaluateAll(const Event& event, std::vector<QueueHint>* wakes) {
+void QueueingHints::EvaluateAll(const Event& event, std::vector<QueueHint>* hints) {
   std::vector<std::string> woken;
   const auto evaluate = [&](const std::string& uid) {
     Waiting& waiting = waiting_.at(uid);
@@ -199,7 +199,7 @@ void QueueingHints::EvaluateAll(const Event& event, std::vector<QueueHint>* wake
     waiting.last_evaluated = event.told.number();
     const ProfilePlugin* plugin = Evaluate(waiting, event);
     if (plugin == nullptr) return;
-    wakes->push_back(MakeWake(uid, plugin->name, event.told));
+    hints->push_back(MakeHint(uid, plugin->name, event.told));
     woken.push_back(uid);
   };
   if (event.concerns_only_its_pod()) {

@@ -28,7 +28,7 @@ bool Helps(const ProfilePlugin& plugin, const sdk::PodRecord& pod, const sdk::Ob
 //
 //   hints.BeforeChange(request);   // keeps the objects before the change
 //   cache.Apply(request, now);
-//   hints.AfterChange(request, &wakes);
+//   hints.AfterChange(request, &queue_hints);
 //
 // An event costs work only for the plugins that registered it and the pods that these rejected.
 // Events are kept, at most kMaxHistory, while an attempt in progress may have missed them, as the
@@ -45,7 +45,7 @@ class QueueingHints {
   QueueingHints(const host_cache::ClusterCache* cache, FindProfile find_profile)
       : cache_(cache), find_profile_(std::move(find_profile)) {}
   void BeforeChange(const v1beta1::SyncRequest& request);
-  void AfterChange(const v1beta1::SyncRequest& request, std::vector<v1beta1::QueueHint>* wakes);
+  void AfterChange(const v1beta1::SyncRequest& request, std::vector<v1beta1::QueueHint>* hints);
   // Profiles were replaced; the old ones are still there.
   void ProfilesChanged();
   // Drops all waiting pods and events.
@@ -80,8 +80,8 @@ class QueueingHints {
   void Resolve(Waiting* waiting) const;
   void StopWaiting(const std::string& uid);
   // Also evaluates earlier events for it.
-  void BeginWaiting(const v1beta1::UnschedulablePod& told, std::vector<v1beta1::QueueHint>* wakes);
-  void EvaluateAll(const Event& event, std::vector<v1beta1::QueueHint>* wakes);
+  void BeginWaiting(const v1beta1::UnschedulablePod& told, std::vector<v1beta1::QueueHint>* hints);
+  void EvaluateAll(const Event& event, std::vector<v1beta1::QueueHint>* hints);
   // The plugin whose rejection the event may end; null: none.
   const ProfilePlugin* Evaluate(const Waiting& waiting, const Event& event) const;
 

@@ -87,9 +87,9 @@ class QueueingHintsTest : public ::testing::Test {
     session_ = std::make_unique<Session>("s", &registry_);
     Configure();
     session_->SetPush([this](const v1beta1::SyncResponse& push) {
-      for (const v1beta1::QueueHint& wake : push.queue_hints().hints()) {
-        wakes_.push_back(absl::StrCat(wake.uid(), " by ", wake.plugin(), " #", wake.number()));
-        last_wake_ = wake;
+      for (const v1beta1::QueueHint& hint : push.queue_hints().hints()) {
+        hints_.push_back(absl::StrCat(hint.uid(), " by ", hint.plugin(), " #", hint.number()));
+        last_hint_ = hint;
       }
     });
     v1beta1::SyncRequest snapshot;
@@ -179,44 +179,44 @@ class QueueingHintsTest : public ::testing::Test {
     AddEvent(&request, number, "Node", ClusterEvent::ACTION_UPDATE_NODE_LABEL)->set_node_name("n0");
     return request;
   }
-  std::vector<std::string> TakeWakes() { return std::exchange(wakes_, {}); }
+  std::vector<std::string> TakeHints() { return std::exchange(hints_, {}); }
 
   const absl::Time now_ = absl::UnixEpoch();
   std::map<std::string, Script> scripts_;
   sdk::PluginRegistry registry_;
   std::unique_ptr<Session> session_;
   int64_t version_ = 1;
-  std::vector<std::string> wakes_;
-  v1beta1::QueueHint last_wake_;
+  std::vector<std::string> hints_;
+  v1beta1::QueueHint last_hint_;
 };
 
 TEST_F(QueueingHintsTest, ThePluginSeesTheObjectBeforeAndAfter) {
   Waits("p", "Nodes");
   Apply(Relabel("b", 1001));
   EXPECT_THAT(scripts_["Nodes"].asked, ElementsAre("p: n0/a to n0/b"));
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
-  EXPECT_EQ(last_wake_.event().resource(), "Node");
-  EXPECT_EQ(last_wake_.event().actions(0), ClusterEvent::ACTION_UPDATE_NODE_LABEL);
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1001"));
+  EXPECT_EQ(last_hint_.event().resource(), "Node");
+  EXPECT_EQ(last_hint_.event().actions(0), ClusterEvent::ACTION_UPDATE_NODE_LABEL);
 }
 
 TEST_F(QueueingHintsTest, AWakeEndsTheWait) {
   Waits("p", "Nodes");
   Apply(Relabel("b", 1001));
   Apply(Relabel("c", 1002));
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1001"));
   Waits("p", "Nodes", 1003);
   Apply(Relabel("d", 1003));
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1003"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1003"));
 }
 
 TEST_F(QueueingHintsTest, ASkippedEventLeavesThePodWaiting) {
   scripts_["Nodes"].hint = Hint::kSkip;
   Waits("p", "Nodes");
   Apply(Relabel("b", 1001));
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
   scripts_["Nodes"].hint = Hint::kQueue;
   Apply(Relabel("c", 1002));
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1002"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1002"));
 }
 
 TEST_F(QueueingHintsTest, AnEventCostsOnlyThePodsThatItsPluginsRejected) {
@@ -270,7 +270,7 @@ TEST_F(QueueingHintsTest, AnUpdateOfAPendingPodConcernsItAlone) {
   AddEvent(&request, 1001, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_POD_LABEL)
       ->set_pod_uid("default/q");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/q by Pods #1001"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/q by Pods #1001"));
 }
 
 TEST_F(QueueingHintsTest, APodsOwnLostPlaceDoesNotHelpIt) {
@@ -278,7 +278,7 @@ TEST_F(QueueingHintsTest, APodsOwnLostPlaceDoesNotHelpIt) {
   v1beta1::SyncRequest request = Delta();
   AddEvent(&request, 1001, "AssignedPod", ClusterEvent::ACTION_DELETE)->set_pod_uid("default/p");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
 }
 
 TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
@@ -293,7 +293,7 @@ TEST_F(QueueingHintsTest, TheEndOfItsNominationConcernsThePodItselfToo) {
     event->set_max_priority(0);
     Apply(request);
     // The gate filters it, like all events except updates of the pod.
-    EXPECT_EQ(TakeWakes().size(), gate == std::string("Nodes") ? 0u : 1u) << gate;
+    EXPECT_EQ(TakeHints().size(), gate == std::string("Nodes") ? 0u : 1u) << gate;
   }
 }
 
@@ -306,7 +306,7 @@ TEST_F(QueueingHintsTest, MaxPriorityLimitsAnEvent) {
     event->set_pod_uid("default/q");
     event->set_max_priority(priority);
     Apply(request);
-    EXPECT_EQ(TakeWakes().size(), priority == 0 ? 1u : 0u);
+    EXPECT_EQ(TakeHints().size(), priority == 0 ? 1u : 0u);
   }
 }
 
@@ -354,7 +354,7 @@ TEST_F(QueueingHintsTest, PendingPluginsAreAskedFirst) {
   *request.mutable_changes(0)->mutable_node_upsert()->mutable_node() = Node("n1", "x");
   AddEvent(&request, 1001, "Node", ClusterEvent::ACTION_ADD)->set_node_name("n1");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1001"));
 }
 
 TEST_F(QueueingHintsTest, WhatTheGateDidNotRegisterDoesNotCountForAGatedPod) {
@@ -364,23 +364,23 @@ TEST_F(QueueingHintsTest, WhatTheGateDidNotRegisterDoesNotCountForAGatedPod) {
   waiting->set_gated_by("Pods");
   Apply(request);
   Apply(Relabel("b", 1001));
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
   request = Delta();
   AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_POD_LABEL)
       ->set_pod_uid("default/p");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Pods #1002"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Pods #1002"));
 }
 
 TEST_F(QueueingHintsTest, APluginWithoutEventsIsHelpedByThePodsOwnUpdate) {
   Waits("p", "Quiet");
   Apply(Relabel("b", 1001));
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
   v1beta1::SyncRequest request = Delta();
   AddEvent(&request, 1002, "UnscheduledPod", ClusterEvent::ACTION_UPDATE_OTHER)
       ->set_pod_uid("default/p");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Quiet #1002"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Quiet #1002"));
 }
 
 TEST_F(QueueingHintsTest, ChangesOfTaintsWakeWhomAddedNodesWake) {
@@ -389,7 +389,7 @@ TEST_F(QueueingHintsTest, ChangesOfTaintsWakeWhomAddedNodesWake) {
   AddEvent(&request, 1001, "Node", ClusterEvent::ACTION_UPDATE_NODE_TAINT)->set_node_name("n0");
   scripts_["Nodes"].hint = Hint::kSkip;
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1001"));
   EXPECT_THAT(scripts_["Nodes"].asked, IsEmpty()) << "without a call";
 }
 
@@ -409,10 +409,10 @@ TEST_F(QueueingHintsTest, EventsOfAnAttemptUnderWayAreKeptForIt) {
   Apply(request);
   EXPECT_THAT(scripts_["Nodes"].asked,
               UnorderedElementsAre("p: n0/a to n0/b", "p: n0/b to n0/c", "q: n0/b to n0/c"));
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
   scripts_["Nodes"].hint = Hint::kQueue;
   Apply(Relabel("d", 1001));
-  EXPECT_THAT(TakeWakes(),
+  EXPECT_THAT(TakeHints(),
               UnorderedElementsAre("default/p by Nodes #1001", "default/q by Nodes #1001"));
 }
 
@@ -422,7 +422,7 @@ TEST_F(QueueingHintsTest, APodAndLaterEventsInOneMessage) {
   AddWaiting(&request, "q", "Nodes", 8);  // Was tried after the event.
   request.set_events_needed_from(8);
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #7"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #7"));
 }
 
 TEST_F(QueueingHintsTest, APodThatNeedsWhatIsForgottenIsWoken) {
@@ -430,7 +430,7 @@ TEST_F(QueueingHintsTest, APodThatNeedsWhatIsForgottenIsWoken) {
   request.set_events_needed_from(50);
   Apply(request);
   Waits("p", "Nodes", 49);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #0"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #0"));
 }
 
 TEST_F(QueueingHintsTest, TheHistoryIsBounded) {
@@ -446,7 +446,7 @@ TEST_F(QueueingHintsTest, TheHistoryIsBounded) {
   scripts_["Nodes"].hint = Hint::kSkip;
   AddWaiting(&request, "q", "Nodes", 100);
   Apply(request);
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #0"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #0"));
 }
 
 TEST_F(QueueingHintsTest, PodsThatWaitNoMoreAreLeftAlone) {
@@ -455,7 +455,7 @@ TEST_F(QueueingHintsTest, PodsThatWaitNoMoreAreLeftAlone) {
   request.add_removed_unschedulable_pod_uids("default/p");
   request.add_removed_unschedulable_pod_uids("default/unknown");
   Apply(request);
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
 }
 
 TEST_F(QueueingHintsTest, ASnapshotEndsAllWaits) {
@@ -472,14 +472,14 @@ TEST_F(QueueingHintsTest, ASnapshotEndsAllWaits) {
   Apply(snapshot);
   version_ = 9;
   Apply(Relabel("b", 1001));
-  EXPECT_THAT(TakeWakes(), IsEmpty());
+  EXPECT_THAT(TakeHints(), IsEmpty());
 }
 
 TEST_F(QueueingHintsTest, WaitsOutliveANewConfiguration) {
   Waits("p", "Nodes");
   Configure();
   Apply(Relabel("b", 1001));
-  EXPECT_THAT(TakeWakes(), ElementsAre("default/p by Nodes #1001"));
+  EXPECT_THAT(TakeHints(), ElementsAre("default/p by Nodes #1001"));
 }
 
 TEST_F(QueueingHintsTest, APluginCanHaveItsOwnTriedAtOnce) {

@@ -14,7 +14,7 @@ using v1beta1::CallError;
 
 constexpr int kMaxPodsPerCall = 4096;
 constexpr int kMaxHypotheses = 65536;
-constexpr int kMaxWakesPerPush = 4096;
+constexpr int kMaxHintsPerPush = 4096;
 constexpr size_t kMaxSortKeyBytes = 64;
 constexpr size_t kMaxUnusedAttempts = 64;
 
@@ -72,21 +72,22 @@ absl::Status Session::Apply(const v1beta1::SyncRequest& request, absl::Time now)
   now = Clock(now);
   hints_.BeforeChange(request);
   if (absl::Status status = cache_.Apply(request, now); !status.ok()) return status;
-  hints_.AfterChange(request, &wakes_);
-  if (!wakes_.empty()) PushWakes();
+  hints_.AfterChange(request, &unsent_hints_);
+  if (!unsent_hints_.empty()) PushHints();
   if (time_passes && cache_.complete()) cache_.Tick(now);
   return absl::OkStatus();
 }
 
-void Session::PushWakes() {
+void Session::PushHints() {
   v1beta1::SyncResponse response;
-  for (size_t i = 0; i < wakes_.size(); ++i) {
-    *response.mutable_queue_hints()->add_hints() = std::move(wakes_[i]);
-    if (i + 1 < wakes_.size() && response.queue_hints().hints_size() < kMaxWakesPerPush) continue;
+  for (size_t i = 0; i < unsent_hints_.size(); ++i) {
+    *response.mutable_queue_hints()->add_hints() = std::move(unsent_hints_[i]);
+    if (i + 1 < unsent_hints_.size() && response.queue_hints().hints_size() < kMaxHintsPerPush)
+      continue;
     if (push_) push_(response);
     response.Clear();
   }
-  wakes_.clear();
+  unsent_hints_.clear();
 }
 
 Session::Readiness Session::Reached(const v1beta1::CallHeader& header) const {

@@ -143,7 +143,7 @@ class Session : private PushTarget {
   void GateChanged(absl::Span<const std::string> pod_uids) override;
   void Activate(const std::string& plugin, absl::Span<const std::string> pod_uids) override;
   void Write(const std::string& plugin, v1beta1::Effect effect) override;
-  void PushWakes();
+  void PushHints();
 
   const std::string id_;
   const sdk::PluginRegistry* registry_;
@@ -160,7 +160,7 @@ class Session : private PushTarget {
   QueueingHints hints_{&cache_, [this](const std::string& name) -> const Profile* {
                          return FindProfile(name).get();
                        }};
-  std::vector<v1beta1::QueueHint> wakes_;
+  std::vector<v1beta1::QueueHint> unsent_hints_;
   std::vector<sdk::Slot> nodes_;
   std::vector<sdk::Slot> feasible_;
   std::vector<uint32_t> seen_;  // By slot: the last call that named the slot.

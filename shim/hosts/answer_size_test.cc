@@ -224,12 +224,12 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
   {
     SyncResponse push;
     for (int i = 0; i < kWaitingPods; ++i) {
-      QueueHint* wake = push.mutable_queue_hints()->add_hints();
-      wake->set_uid(PodUid(i));
-      wake->set_plugin("NodeResourcesFit");
-      wake->mutable_event()->set_resource("Node");
-      wake->mutable_event()->add_actions(ClusterEvent::ACTION_UPDATE_NODE_ALLOCATABLE);
-      wake->set_number(1000000);
+      QueueHint* hint = push.mutable_queue_hints()->add_hints();
+      hint->set_uid(PodUid(i));
+      hint->set_plugin("NodeResourcesFit");
+      hint->mutable_event()->set_resource("Node");
+      hint->mutable_event()->add_actions(ClusterEvent::ACTION_UPDATE_NODE_ALLOCATABLE);
+      hint->set_number(1000000);
     }
     add("Sync, 50,000 wakes at once", push);
   }
