@@ -302,12 +302,12 @@ class Asked {
     pod.set_uid(absl::StrCat(pod.uid(), "-important"));
     pod.set_priority(10);
     const v1beta1::PostFilterResponse response = harness_->PostFilterOfRejected(pod);
-    const v1beta1::PluginStatus& rejection = response.rejection();
+    const v1beta1::PluginStatus& rejection = response.rejection().status();
     if (response.has_rejection()) {
       Note("postFilter", {rejection.code(), std::vector<std::string>(rejection.reasons().begin(),
                                                                      rejection.reasons().end())});
     }
-    for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
+    for (const v1beta1::PreemptionCandidate& candidate : response.candidates().candidates()) {
       absl::StrAppend(&answers_, "candidate ", candidate.slot(), ": ",
                       absl::StrJoin(candidate.victim_uids(), " "), " and ",
                       absl::StrJoin(candidate.companion_uids(), " "), "\n");

@@ -84,10 +84,11 @@ class BackfillPlansTest : public ::testing::Test {
       if (place.node.empty()) return {};
       return {NumberOf(place.node)};
     }
-    EXPECT_TRUE(response.has_group()) << response.DebugString();
-    if (response.placements().empty()) return {};
-    EXPECT_EQ(response.placements_size(), members);
-    for (const v1beta1::PlannedPlacement& placement : response.placements()) {
+    EXPECT_TRUE((response.plan().has_group() || response.rejection().has_group()))
+        << response.DebugString();
+    if (response.plan().placements().empty()) return {};
+    EXPECT_EQ(response.plan().placements_size(), members);
+    for (const v1beta1::PlannedPlacement& placement : response.plan().placements()) {
       const Place place = harness->PlaceOf(placement);
       const size_t member =
           static_cast<size_t>(std::stoi(place.pod.substr(place.pod.rfind('-') + 1)));
@@ -115,7 +116,11 @@ TEST_F(BackfillPlansTest, GroupsGoBesideWhatIsKeptOrNowhere) {
   EXPECT_EQ(TryJob(&harness_, "small", 3), (std::vector<size_t>{1, 1, 1}));
   Add({.job = "large", .members = 5, .created = 2});
   EXPECT_THAT(TryJob(&harness_, "large", 5), IsEmpty());
-  EXPECT_THAT(harness_.Cycle(UidOf("large", 0), 0, {}, true).pre_filter().rejection().reasons(0),
+  EXPECT_THAT(harness_.Cycle(UidOf("large", 0), 0, {}, true)
+                  .rejection()
+                  .pre_filter()
+                  .rejection()
+                  .reasons(0),
               HasSubstr("4 of 5 members fit; 1 Insufficient nvidia.com/gpu, 1 node is reserved for "
                         "default/train-0 from "));
   Add({.job = "late", .members = 5, .run = 3601, .created = 2});
@@ -166,11 +171,11 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   EXPECT_EQ(choose("endless"), "") << "half is free, but reserved";
   const std::string uid = UidOf("train", 0);
   const v1beta1::CycleResponse response = harness.Cycle(uid, 0, {}, true);
-  ASSERT_TRUE(members > 1 ? response.placements().empty()
+  ASSERT_TRUE(members > 1 ? response.plan().placements().empty()
                           : harness.Choose(uid, 0, response).node.empty());
   const v1beta1::PostFilterResponse leave = harness.PostFilter();
-  ASSERT_EQ(leave.candidates_size(), 1) << leave.DebugString();
-  EXPECT_THAT(leave.candidates(0).victim_uids(), ElementsAre(UidOf("borrower", 0)));
+  ASSERT_EQ(leave.candidates().candidates_size(), 1) << leave.DebugString();
+  EXPECT_THAT(leave.candidates().candidates(0).victim_uids(), ElementsAre(UidOf("borrower", 0)));
   borrower.set_deletion_unix_seconds(absl::ToUnixSeconds(harness.now) + 30);
   harness.UpsertPod(borrower);
   EXPECT_EQ(choose("endless"), "");
@@ -178,7 +183,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   EXPECT_EQ(choose("endless"), "");
   const v1beta1::CycleResponse again = harness.Cycle(uid, 0, {}, true);
   if (members > 1) {
-    EXPECT_EQ(again.placements_size(), members);
+    EXPECT_EQ(again.plan().placements_size(), members);
   } else {
     EXPECT_EQ(harness.Choose(uid, 0, again).node, "n0");
   }
@@ -369,7 +374,7 @@ TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
             const Place place = harness.Choose(UidOf(job.spec.job, 0), 0, response);
             if (!place.node.empty()) places.emplace_back(0, NumberOf(place.node));
           } else {
-            for (const auto& placement : response.placements()) {
+            for (const auto& placement : response.plan().placements()) {
               const Place place = harness.PlaceOf(placement);
               places.emplace_back(std::stoi(place.pod.substr(place.pod.rfind('-') + 1)),
                                   NumberOf(place.node));

@@ -26,7 +26,8 @@ void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t
   const v1beta1::CycleResponse at_once =
       harness->Cycle(uids[0], *offset, {uids.begin() + 1, uids.end()}, /*place_group=*/false);
   std::vector<Place> batch;
-  for (const auto& placement : at_once.placements()) batch.push_back(harness->PlaceOf(placement));
+  for (const auto& placement : at_once.plan().placements())
+    batch.push_back(harness->PlaceOf(placement));
   if (batch.empty()) {
     // The answer for the first pod alone.
     if (const Place alone = harness->Choose(uids[0], *offset, at_once); !alone.node.empty())

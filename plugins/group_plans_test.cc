@@ -142,18 +142,23 @@ class GroupPlansTest : public ::testing::Test {
       }
     }
     const v1beta1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-    ASSERT_TRUE(response.has_group()) << seed << "\n" << response.DebugString();
-    EXPECT_EQ(response.group().needed(), min);
+    ASSERT_TRUE((response.plan().has_group() || response.rejection().has_group()))
+        << seed << "\n"
+        << response.DebugString();
+    const v1beta1::PlannedGroup& group =
+        response.has_plan() ? response.plan().group() : response.rejection().group();
+    EXPECT_EQ(group.needed(), min);
     // A plan leaves no state: the same call has the same answer.
     const v1beta1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
-    ASSERT_EQ(response.placements_size(), again.placements_size()) << seed;
+    ASSERT_EQ(response.plan().placements_size(), again.plan().placements_size()) << seed;
     ++(fits ? tally->feasible : tally->infeasible);
-    if (response.placements().empty()) {
-      const bool alone = absl::StrContains(response.pre_filter().rejection().reasons(0),
+    if (response.plan().placements().empty()) {
+      const bool alone = absl::StrContains(response.rejection().pre_filter().rejection().reasons(0),
                                            "members fit, this one does not");
-      EXPECT_EQ(response.group().max_schedulable() >= static_cast<uint32_t>(min), alone) << seed;
-      EXPECT_EQ(response.pre_filter().rejection().plugin(), "AtomicReplicaCoordinator");
-      EXPECT_EQ(response.pre_filter().rejection().code(),
+      EXPECT_EQ(response.rejection().group().max_schedulable() >= static_cast<uint32_t>(min), alone)
+          << seed;
+      EXPECT_EQ(response.rejection().pre_filter().rejection().plugin(), "AtomicReplicaCoordinator");
+      EXPECT_EQ(response.rejection().pre_filter().rejection().code(),
                 v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
       if (kinds == 1) {
         ASSERT_FALSE(fits) << "seed " << seed << ": " << response.DebugString();
@@ -162,16 +167,16 @@ class GroupPlansTest : public ::testing::Test {
     }
     ASSERT_TRUE(fits) << "seed " << seed << ": " << response.DebugString();
     ++tally->placed;
-    ASSERT_GE(response.placements_size(), min) << seed;
-    ASSERT_EQ(response.placements(0).pod_uid(), pods[0].uid());
+    ASSERT_GE(response.plan().placements_size(), min) << seed;
+    ASSERT_EQ(response.plan().placements(0).pod_uid(), pods[0].uid());
     std::set<std::string> seen, racks;
-    for (int i = 0; i < response.placements_size(); ++i) {
-      const Place place = harness_.PlaceOf(response.placements(i));
-      ASSERT_EQ(place, harness_.PlaceOf(again.placements(i))) << seed;
+    for (int i = 0; i < response.plan().placements_size(); ++i) {
+      const Place place = harness_.PlaceOf(response.plan().placements(i));
+      ASSERT_EQ(place, harness_.PlaceOf(again.plan().placements(i))) << seed;
       ASSERT_TRUE(seen.insert(place.pod).second) << seed;
       size_t member = 0;
       ASSERT_TRUE(absl::SimpleAtoi(place.pod.substr(std::string("default/m").size()), &member));
-      Room& room = rooms[response.placements(i).slot()];
+      Room& room = rooms[response.plan().placements(i).slot()];
       room.cpu -= members[member].cpu;
       room.gpu -= members[member].gpu;
       room.pods -= 1;
@@ -217,8 +222,8 @@ TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, kRack)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 3);
-  for (const auto& placement : response.placements())
+  ASSERT_EQ(response.plan().placements_size(), 3);
+  for (const auto& placement : response.plan().placements())
     EXPECT_TRUE(absl::StartsWith(harness_.PlaceOf(placement).node, "tight"));
 }
 
@@ -229,22 +234,22 @@ TEST_F(GroupPlansTest, TheScoresBehindEachMembersNodeAreExplained) {
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 2}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   const auto plain = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  ASSERT_EQ(plain.placements_size(), 3);
-  for (const auto& placement : plain.placements())
+  ASSERT_EQ(plain.plan().placements_size(), 3);
+  for (const auto& placement : plain.plan().placements())
     EXPECT_FALSE(placement.has_scored() || placement.has_score()) << "without explain";
 
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   harness_.explain = true;
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 3);
-  for (const auto& placement : response.placements()) {
+  ASSERT_EQ(response.plan().placements_size(), 3);
+  for (const auto& placement : response.plan().placements()) {
     EXPECT_EQ(placement.scored().slots_size(), 4);
     EXPECT_EQ(static_cast<uint32_t>(placement.scored().slots_size()), placement.feasible());
     EXPECT_EQ(harness_.BestScored(placement), harness_.PlaceOf(placement).node);
   }
   // Each counts for the next.
-  EXPECT_NE(response.placements(0).score().SerializeAsString(),
-            response.placements(1).score().SerializeAsString());
+  EXPECT_NE(response.plan().placements(0).score().SerializeAsString(),
+            response.plan().placements(1).score().SerializeAsString());
 }
 
 TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
@@ -256,13 +261,13 @@ TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
   for (int i = 0; i < 8; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 8, kRack)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  EXPECT_EQ(response.placements_size(), 0);
-  ASSERT_EQ(response.pre_filter().rejection().reasons_size(), 1);
-  EXPECT_EQ(response.pre_filter().rejection().reasons(0),
+  EXPECT_EQ(response.plan().placements_size(), 0);
+  ASSERT_EQ(response.rejection().pre_filter().rejection().reasons_size(), 1);
+  EXPECT_EQ(response.rejection().pre_filter().rejection().reasons(0),
             "gang \"g\": 3 of 8 members fit; largest rack with room: r1 (3); 3 Insufficient "
             "nvidia.com/gpu");
-  EXPECT_EQ(response.group().max_schedulable(), 3);
-  const auto& rejected_by = response.pre_filter().rejected_by();
+  EXPECT_EQ(response.rejection().group().max_schedulable(), 3);
+  const auto& rejected_by = response.rejection().pre_filter().rejected_by();
   EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
             (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}));
 }
@@ -273,7 +278,7 @@ TEST_F(GroupPlansTest, TheReasonIsWrittenToTheGroupsObject) {
   harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {PodGroup("g", 2, "")});
   EXPECT_TRUE(harness_.Tick().empty());
   for (const v1beta1::Pod& pod : pods)
-    EXPECT_EQ(harness_.Cycle(pod.uid(), 0, {}, true).placements_size(), 0);
+    EXPECT_EQ(harness_.Cycle(pod.uid(), 0, {}, true).plan().placements_size(), 0);
   const std::vector<v1beta1::Effect> written = harness_.Tick();
   ASSERT_EQ(written.size(), 1u);
   EXPECT_EQ(written[0].plugin(), "AtomicReplicaCoordinator");
@@ -298,11 +303,11 @@ TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
                                  is_enough ? 8 : 9, "}}}"));
     harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {group});
     const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-    EXPECT_EQ(response.placements_size(), is_enough ? 2 : 0);
+    EXPECT_EQ(response.plan().placements_size(), is_enough ? 2 : 0);
     if (is_enough) continue;
-    EXPECT_EQ(response.pre_filter().rejection().reasons(0),
+    EXPECT_EQ(response.rejection().pre_filter().rejection().reasons(0),
               "gang \"g\": 8 of 9 nvidia.com/gpu are free (minResources)");
-    const auto& rejected_by = response.pre_filter().rejected_by();
+    const auto& rejected_by = response.rejection().pre_filter().rejected_by();
     EXPECT_EQ(std::vector<std::string>(rejected_by.begin(), rejected_by.end()),
               (std::vector<std::string>{"AtomicReplicaCoordinator", "NodeResourcesFit"}))
         << "a pod that releases a GPU is noticed";
@@ -328,9 +333,9 @@ TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   pods.push_back(launcher);
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   const auto response = harness_.Cycle(launcher.uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 3) << response.DebugString();
+  ASSERT_EQ(response.plan().placements_size(), 3) << response.DebugString();
   std::set<std::string> racks;
-  for (const auto& placement : response.placements())
+  for (const auto& placement : response.plan().placements())
     racks.insert(nodes[placement.slot()].labels().at(kRack));
   EXPECT_EQ(racks.size(), 1u);
 }
@@ -343,9 +348,9 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   harness_.Nominate(a.uid(), "n1");
   harness_.Nominate(b.uid(), "n0");
   auto response = harness_.Cycle(b.uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
-  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
-  EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
+  ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n0");
+  EXPECT_EQ(harness_.PlaceOf(response.plan().placements(1)).node, "n1");
   // The large one fits only on the node nominated for the small one, which fits elsewhere.
   const std::vector<v1beta1::Node> uneven = {NodeOf("n0", {8, 4, 10, ""}),
                                              NodeOf("n1", {8, 1, 10, ""})};
@@ -355,8 +360,8 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   harness_.Nominate(small.uid(), "n0");
   for (const std::string& uid : {large.uid(), small.uid()}) {
     response = harness_.Cycle(uid, 0, {}, true);
-    ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
-    for (const auto& placement : response.placements()) {
+    ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
+    for (const auto& placement : response.plan().placements()) {
       const Place place = harness_.PlaceOf(placement);
       EXPECT_EQ(place.node, place.pod == "default/large" ? "n0" : "n1");
     }
@@ -371,7 +376,7 @@ TEST_F(GroupPlansTest, NominationsBeyondTheRoomDoNoHarm) {
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   for (const v1beta1::Pod& pod : pods) harness_.Nominate(pod.uid(), "n0");
   const auto response = harness_.Cycle(pods[3].uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 3) << response.DebugString();
+  ASSERT_EQ(response.plan().placements_size(), 3) << response.DebugString();
 }
 
 TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
@@ -383,19 +388,19 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
   harness_.Nominate(pods[2].uid(), "n1");
   harness_.Nominate(pods[3].uid(), "n0");
   auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
-  ASSERT_EQ(response.group().pod_uids_size(), 1) << response.DebugString();
-  EXPECT_EQ(response.group().pod_uids(0), pods[1].uid());
+  ASSERT_TRUE(response.has_rejection()) << response.DebugString();
+  ASSERT_EQ(response.rejection().group().pod_uids_size(), 1) << response.DebugString();
+  EXPECT_EQ(response.rejection().group().pod_uids(0), pods[1].uid());
   const auto answer = harness_.PostFilter();
-  ASSERT_EQ(answer.rejection().reasons_size(), 1) << answer.DebugString();
-  EXPECT_EQ(answer.rejection().reasons(0),
+  ASSERT_EQ(answer.rejection().status().reasons_size(), 1) << answer.DebugString();
+  EXPECT_EQ(answer.rejection().status().reasons(0),
             "preemption: not eligible while nodes are nominated for other members of the group.");
-  EXPECT_FALSE(answer.clear_nomination());
+  EXPECT_FALSE(answer.rejection().clear_nomination());
   response = harness_.Cycle(pods[3].uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 2) << response.DebugString();
-  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n0");
-  EXPECT_EQ(response.placements(1).pod_uid(), pods[2].uid());
-  EXPECT_EQ(harness_.PlaceOf(response.placements(1)).node, "n1");
+  ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n0");
+  EXPECT_EQ(response.plan().placements(1).pod_uid(), pods[2].uid());
+  EXPECT_EQ(harness_.PlaceOf(response.plan().placements(1)).node, "n1");
 }
 
 TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
@@ -420,10 +425,10 @@ TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
     harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
     harness.Nominate(pods[0].uid(), "n0");
     harness.Nominate(pods[1].uid(), "n1");
-    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).pre_filter().has_rejection());
+    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).has_rejection());
     auto answer = harness.PostFilter();
     ASSERT_TRUE(answer.has_rejection()) << preemptor << answer.DebugString();
-    EXPECT_FALSE(answer.clear_nomination()) << preemptor;
+    EXPECT_FALSE(answer.rejection().clear_nomination()) << preemptor;
     // If preemption cannot help, the nominations of other pods stay.
     for (size_t i : {2u, 3u}) {
       pods[i].clear_deletion_unix_seconds();
@@ -432,9 +437,9 @@ TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
     }
     harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
     harness.Nominate(pods[0].uid(), "n0");
-    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).pre_filter().has_rejection());
+    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).has_rejection());
     answer = harness.PostFilter();
-    EXPECT_TRUE(answer.has_rejection() && answer.clear_nomination()) << preemptor;
+    EXPECT_TRUE(answer.has_rejection() && answer.rejection().clear_nomination()) << preemptor;
   }
 }
 
@@ -446,12 +451,12 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
   harness_.SetCluster(nodes, pods, {PodGroup("g", 4, "")});
   for (int again = 0; again < 2; ++again) {  // The second time from the cache.
     const auto response = harness_.Cycle(pods[1].uid(), 0, {}, true);
-    ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
-    ASSERT_EQ(response.group().pod_uids_size(), 2) << response.DebugString();
-    EXPECT_EQ(response.group().pod_uids(0), pods[0].uid());
-    EXPECT_EQ(response.group().pod_uids(1), pods[2].uid());
+    ASSERT_TRUE(response.has_rejection()) << response.DebugString();
+    ASSERT_EQ(response.rejection().group().pod_uids_size(), 2) << response.DebugString();
+    EXPECT_EQ(response.rejection().group().pod_uids(0), pods[0].uid());
+    EXPECT_EQ(response.rejection().group().pod_uids(1), pods[2].uid());
   }
-  EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).group().pod_uids_size(), 0);
+  EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).rejection().group().pod_uids_size(), 0);
 }
 
 // A Volcano job: a master and a number of workers, some of which are needed.
@@ -485,9 +490,9 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   for (const size_t asked : {0u, 4u, 5u}) {
     const auto response = harness_.Cycle(pods[asked].uid(), 0, {}, true);
-    ASSERT_EQ(response.placements_size(), 4) << asked << response.DebugString();
+    ASSERT_EQ(response.plan().placements_size(), 4) << asked << response.DebugString();
     bool has_master = false;
-    for (const auto& placement : response.placements())
+    for (const auto& placement : response.plan().placements())
       has_master |= placement.pod_uid() == pods[5].uid();
     EXPECT_TRUE(has_master) << asked;
   }
@@ -495,9 +500,10 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
   (*pods[5].mutable_containers(0)->mutable_requests()->mutable_scalar())["nvidia.com/gpu"] = 9;
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
-  ASSERT_TRUE(response.pre_filter().has_rejection()) << response.DebugString();
-  EXPECT_TRUE(absl::StrContains(response.pre_filter().rejection().reasons(0), "0 of 1 of master"))
-      << response.pre_filter().rejection().reasons(0);
+  ASSERT_TRUE(response.has_rejection()) << response.DebugString();
+  EXPECT_TRUE(absl::StrContains(response.rejection().pre_filter().rejection().reasons(0),
+                                "0 of 1 of master"))
+      << response.rejection().pre_filter().rejection().reasons(0);
 }
 
 TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
@@ -508,12 +514,12 @@ TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
     pods.back().set_node_name("n0");
   }
   harness_.SetCluster({NodeOf("n0", {8, 6, 10, ""})}, pods, {VolcanoGroup(2, 1)});
-  ASSERT_TRUE(harness_.Cycle(pods[1].uid(), 0, {}, true).pre_filter().has_rejection());
+  ASSERT_TRUE(harness_.Cycle(pods[1].uid(), 0, {}, true).has_rejection());
   const auto answer = harness_.PostFilter();
-  ASSERT_EQ(answer.candidates_size(), 1) << answer.DebugString();
-  EXPECT_EQ(answer.candidates(0).victim_uids_size(), 2);
-  ASSERT_EQ(answer.candidates(0).nominations_size(), 1);
-  EXPECT_EQ(answer.candidates(0).nominations(0).pod_uid(), pods[3].uid());
+  ASSERT_EQ(answer.candidates().candidates_size(), 1) << answer.DebugString();
+  EXPECT_EQ(answer.candidates().candidates(0).victim_uids_size(), 2);
+  ASSERT_EQ(answer.candidates().candidates(0).nominations_size(), 1);
+  EXPECT_EQ(answer.candidates().candidates(0).nominations(0).pod_uid(), pods[3].uid());
 }
 
 TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
@@ -526,8 +532,8 @@ TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
   pods[1].set_node_name("n2");
   harness_.SetCluster(nodes, pods, {PodGroup("g", 2, kRack)});
   const auto response = harness_.Cycle(pods[2].uid(), 0, {}, true);
-  ASSERT_EQ(response.placements_size(), 1) << response.DebugString();
-  EXPECT_EQ(harness_.PlaceOf(response.placements(0)).node, "n3");
+  ASSERT_EQ(response.plan().placements_size(), 1) << response.DebugString();
+  EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n3");
 }
 
 // Equal members preempt pods of lower priority: whenever evicting all of them would be enough, with
@@ -591,7 +597,7 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     }
     harness_.percentage = 100;
     harness_.SetCluster(nodes, pods, {PodGroup("g", size, by_rack ? kRack : "")});
-    ASSERT_TRUE(harness_.Cycle(uids[0], 0, {}, true).placements().empty()) << seed;
+    ASSERT_TRUE(harness_.Cycle(uids[0], 0, {}, true).plan().placements().empty()) << seed;
     const v1beta1::PostFilterResponse answer = harness_.PostFilter();
     if (!fits(emptied)) {
       ++helpless;
@@ -599,8 +605,8 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
       continue;
     }
     ++helped;
-    ASSERT_EQ(answer.candidates_size(), 1) << seed << "\n" << answer.DebugString();
-    const v1beta1::PreemptionCandidate& candidate = answer.candidates(0);
+    ASSERT_EQ(answer.candidates().candidates_size(), 1) << seed << "\n" << answer.DebugString();
+    const v1beta1::PreemptionCandidate& candidate = answer.candidates().candidates(0);
     ASSERT_EQ(candidate.nominations_size(), size - 1) << seed;
     std::vector<Room> after = rooms;
     std::set<size_t> used = {candidate.slot()};
@@ -678,11 +684,11 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
       pods.push_back(pod);
     }
     harness.SetCluster(nodes, pods, {PodGroup("g", size, "")});
-    if (!harness.Cycle(uids[0], 0, {}, true).placements().empty()) continue;
+    if (!harness.Cycle(uids[0], 0, {}, true).plan().placements().empty()) continue;
     const v1beta1::PostFilterResponse answer = harness.PostFilter();
-    if (answer.candidates().empty()) continue;
+    if (answer.candidates().candidates().empty()) continue;
     ++helped;
-    const v1beta1::PreemptionCandidate& candidate = answer.candidates(0);
+    const v1beta1::PreemptionCandidate& candidate = answer.candidates().candidates(0);
     std::set<size_t> used = {candidate.slot()};
     for (const auto& nomination : candidate.nominations()) used.insert(nomination.slot());
     std::map<std::string, int> left;

@@ -129,9 +129,9 @@ v1beta1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t star
   request.mutable_header()->set_exact_version(version_);
   request.mutable_header()->set_profile("p");
   request.set_deadline_micros(60'000'000);
-  request.mutable_pre_filter()->set_pod_uid(uid);
-  request.mutable_filter()->set_start_offset(start_offset);
-  request.mutable_filter()->set_percentage_of_nodes_to_score(percentage);
+  request.set_pod_uid(uid);
+  request.mutable_search()->set_start_offset(start_offset);
+  request.set_percentage_of_nodes_to_score(percentage);
   for (const std::string& other : next) request.add_next_pod_uids(other);
   request.set_place_group(place_group);
   request.set_explain(explain);
@@ -156,16 +156,16 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
                            const v1beta1::CycleResponse& response) const {
   Place place;
   place.pod = uid;
-  if (response.pre_filter().has_rejection()) return place;
+  if (response.has_rejection()) return place;
   std::vector<size_t> nodes;  // allowed by PreFilter
   for (size_t i = 0; i < nodes_.size(); ++i) {
-    const auto& names = response.pre_filter().node_names().names();
-    if (!response.pre_filter().has_node_names() ||
+    const auto& names = response.evaluation().pre_filter().node_names().names();
+    if (!response.evaluation().pre_filter().has_node_names() ||
         std::find(names.begin(), names.end(), nodes_[i].name()) != names.end()) {
       nodes.push_back(i);
     }
   }
-  const v1beta1::FilterResponse& filter = response.filter();
+  const v1beta1::FilterResponse& filter = response.evaluation().filter();
   if (filter.has_error()) return place;
   std::vector<size_t> feasible;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
@@ -174,9 +174,10 @@ Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
   }
   place.processed = filter.processed();
   place.feasible = static_cast<uint32_t>(feasible.size());
-  if (feasible.empty() || response.pre_score().has_error() || response.score().has_error())
+  if (feasible.empty() || response.evaluation().pre_score().has_error() ||
+      response.evaluation().score().has_error())
     return place;
-  place.node = nodes_[feasible[Select(response.score(), feasible.size())]].name();
+  place.node = nodes_[feasible[Select(response.evaluation().score(), feasible.size())]].name();
   return place;
 }
 

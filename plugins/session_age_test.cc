@@ -27,8 +27,8 @@ constexpr int kSteps = 40;
 // The answer for each evaluated node, in order, and the scores.
 std::vector<std::string> Said(const v1beta1::CycleResponse& response) {
   std::vector<std::string> said;
-  said.push_back(response.pre_filter().ShortDebugString());
-  const v1beta1::FilterResponse& filter = response.filter();
+  said.push_back(response.evaluation().pre_filter().ShortDebugString());
+  const v1beta1::FilterResponse& filter = response.evaluation().filter();
   const auto has = [](const std::string& bits, uint32_t i) {
     return (static_cast<uint8_t>(bits[i / 8]) >> (i % 8) & 1) != 0;
   };
@@ -48,7 +48,7 @@ std::vector<std::string> Said(const v1beta1::CycleResponse& response) {
     ++rejected;
   }
   said.push_back(filter.error().ShortDebugString());
-  for (const v1beta1::PluginScores& scores : response.score().plugins())
+  for (const v1beta1::PluginScores& scores : response.evaluation().score().plugins())
     said.push_back(scores.ShortDebugString());
   return said;
 }

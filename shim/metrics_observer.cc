@@ -111,13 +111,14 @@ void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
   const auto count = [&](const std::string& plugin, absl::string_view point) {
     metrics_->plugin_evaluations.With({plugin, point, profile.name}).Increment();
   };
-  if (!response.has_pre_filter()) return;
+  if (response.outcome_case() == v1beta1::CycleResponse::OUTCOME_NOT_SET) return;
   for (const std::string& plugin : profile.pre_filter_plugins) count(plugin, "PreFilter");
-  if (!response.has_filter()) return;
+  const v1beta1::CycleEvaluation& evaluation = response.evaluation();
+  if (!evaluation.has_filter()) return;
   for (const std::string& plugin : profile.filter_plugins) count(plugin, "Filter");
-  if (!response.has_score()) return;
+  if (!evaluation.has_score()) return;
   for (const std::string& plugin : profile.pre_score_plugins) count(plugin, "PreScore");
-  for (const v1beta1::PluginScores& scores : response.score().plugins())
+  for (const v1beta1::PluginScores& scores : evaluation.score().plugins())
     count(scores.plugin(), "Score");
 }
 

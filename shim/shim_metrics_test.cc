@@ -234,10 +234,10 @@ class ShimMetricsTest : public ::testing::Test {
         [this](const PostFilterRequest&, PostFilterResponse* response) {
           absl::MutexLock lock(&mutex_);
           if (!absl::StartsWith(asked_about_, "preemptor")) {
-            Reject("Keeper", response->mutable_rejection());
+            Reject("Keeper", response->mutable_rejection()->mutable_status());
             return grpc::Status::OK;
           }
-          PreemptionCandidate* const candidate = response->add_candidates();
+          PreemptionCandidate* const candidate = response->mutable_candidates()->add_candidates();
           for (const auto& [slot, node] : host_->nodes()) {
             if (node.name() == "n1") candidate->set_slot(slot);
           }

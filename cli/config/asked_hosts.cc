@@ -95,8 +95,14 @@ absl::StatusOr<v1beta1::ConfigureResponse> AskedHosts::Configure(
   hosts::HostLoop loop;
   hosts::GrpcHostClient client(&loop, absl::StrCat("outboard-config-", getpid()),
                                connections_.at(name));
+  request.set_validate_only(true);
   absl::StatusOr<v1beta1::ConfigureResponse> response =
-      client.Configure(std::move(request), SteadyNow() + kAnswerTimeout);
+      client.Configure(request, SteadyNow() + kAnswerTimeout);
+  if (absl::IsUnimplemented(response.status())) {
+    // A host of v1alpha1 checks what it configures: a session of this process only.
+    request.set_validate_only(false);
+    response = client.Configure(std::move(request), SteadyNow() + kAnswerTimeout);
+  }
   if (!response.ok()) {
     return absl::UnavailableError(
         absl::StrCat(name, " did not check the configuration: ", response.status().message()));

@@ -36,7 +36,7 @@ class AskedHosts {
   const hosts::HostInfos& infos() const { return infos_; }
   // The plugins of all hosts, sorted.
   std::vector<std::string> PluginNames() const;
-  // Lets the host check the plugins' arguments, in a session of this process.
+  // Lets the host check the plugins' arguments; changes nothing there.
   // Errors: UNAVAILABLE naming the host.
   absl::StatusOr<v1beta1::ConfigureResponse> Configure(const std::string& name,
                                                        v1beta1::ConfigureRequest request) const;

@@ -156,6 +156,8 @@ absl::Status CheckPlugins(const config::Config& config, const AskedHosts& hosts,
     for (const auto& [host, request] : plans->configure) {
       const absl::StatusOr<v1beta1::ConfigureResponse> response = hosts.Configure(host, request);
       if (!response.ok()) return response.status();
+      for (std::string& warning : hosts::ConfigureWarnings(config, plans->resolved, *response))
+        warnings->push_back(std::move(warning));
       problems = MergeProblems(config.file, problems,
                                hosts::ConfigureError(config, plans->resolved, *response).message());
     }

@@ -306,8 +306,18 @@ absl::Status CheckDecision(const WaitDecision& decision, const Plugins& plugins)
   return absl::OkStatus();
 }
 
-size_t EnoughNodes(size_t nodes, uint32_t percentage, bool first_only) {
-  if (first_only) return 1;
+size_t ProcessedNodes(const Round& full, const std::vector<uint32_t>& list, size_t wanted) {
+  size_t processed = 0;
+  size_t feasible = 0;
+  for (; processed < list.size(); ++processed) {
+    if (!full.verdicts.at(list[processed]).empty()) continue;
+    if (feasible == wanted) break;
+    ++feasible;
+  }
+  return processed;
+}
+
+size_t EnoughNodes(size_t nodes, uint32_t percentage) {
   if (nodes < 100) return nodes;
   const int64_t adaptive = std::max<int64_t>(50 - static_cast<int64_t>(nodes) / 125, 5);
   const size_t share = nodes * (percentage == 0 ? static_cast<size_t>(adaptive) : percentage) / 100;
@@ -315,7 +325,7 @@ size_t EnoughNodes(size_t nodes, uint32_t percentage, bool first_only) {
 }
 
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
-                      const std::vector<uint32_t>& order, Round* round, FilterRequest request,
+                      const std::vector<uint32_t>& order, Round* round, NodeSearch search,
                       Until until) {
   *round = Round();
   const Kit& kit = session.kit();
@@ -326,31 +336,29 @@ absl::Status RunRound(const Session& session, uint64_t attempt, const std::strin
   if (round->pre_filter.has_rejection()) return absl::OkStatus();
 
   round->list = order;
-  if (request.has_nodes()) {
-    round->list.assign(request.nodes().slots().begin(), request.nodes().slots().end());
+  if (search.has_nodes()) {
+    round->list.assign(search.nodes().slots().begin(), search.nodes().slots().end());
   } else if (round->pre_filter.has_node_names()) {
     const auto& names = round->pre_filter.node_names().names();
     std::erase_if(round->list, [&](uint32_t slot) {
       return std::find(names.begin(), names.end(), session.cluster().nodes[slot].name()) ==
              names.end();
     });
-    request.mutable_nodes()->mutable_slots()->Add(round->list.begin(), round->list.end());
+    search.mutable_nodes()->mutable_slots()->Add(round->list.begin(), round->list.end());
   }
   if (!round->list.empty()) {
     std::rotate(round->list.begin(),
-                round->list.begin() + request.start_offset() % round->list.size(),
+                round->list.begin() + search.start_offset() % round->list.size(),
                 round->list.end());
   }
   // A host without a Filter plugin gets no Filter call; every node is feasible.
   if (!kit.Has(EXTENSION_POINT_FILTER)) {
     round->feasible = round->list;
   } else {
-    auto filter = session.Filter(attempt, request);
+    size_t wanted = search.num_feasible_nodes_to_find();
+    if (session.is_inline() || wanted == 0) wanted = round->list.size();
+    auto filter = session.Filter(attempt, std::move(search));
     CONFORMANCE_TRY(ExpectOk(filter));
-    const size_t wanted = session.is_inline() ? round->list.size()
-                                              : EnoughNodes(round->list.size(),
-                                                            request.percentage_of_nodes_to_score(),
-                                                            request.first_feasible_only());
     CONFORMANCE_TRY(
         CheckFilter(kit, filter.message, round->list, wanted, &round->verdicts, &round->feasible));
     round->filter = std::move(filter.message);

@@ -49,19 +49,23 @@ struct Round {
 };
 // Where a round ends.
 enum class Until { kFilter, kScore };
-// Checks each answer. `request`: fields of the Filter call; keeps its `nodes`. `order`: all slots
-// in node order. Calls Score if more than one node is feasible.
+// Checks each answer. `search`: of the Filter call; keeps its `nodes`; by default all nodes are
+// searched. `order`: all slots in node order. Calls Score if more than one node is feasible.
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
                       const std::vector<uint32_t>& order, Round* round,
-                      v1beta1::FilterRequest request = {}, Until until = Until::kScore);
+                      v1beta1::NodeSearch search = {}, Until until = Until::kScore);
 absl::Status RunRound(const Session& session, uint64_t attempt, const std::string& uid,
                       Round* round, Until until = Until::kScore);
 // Errors: `rule`, if the rounds have different answers.
 absl::Status ExpectSame(const Round& one, const Round& other, const Rule& rule,
                         const std::string& what);
 
-// As specified in filter.proto.
-size_t EnoughNodes(size_t nodes, uint32_t percentage, bool first_only);
+// How many nodes of a list a search for `wanted` feasible ones examines, by the verdicts of a round
+// over all of them.
+size_t ProcessedNodes(const Round& full, const std::vector<uint32_t>& list, size_t wanted);
+
+// CycleRequest.percentage_of_nodes_to_score.
+size_t EnoughNodes(size_t nodes, uint32_t percentage);
 
 // Checks that the host answers at the session's version: by a PreFilter if it has such plugins,
 // else by its readiness. The usual way to wait for a snapshot.

@@ -150,12 +150,12 @@ class BadAnswersTest : public ::testing::Test {
   void MakeGood() {
     fake_->Answer<FilterRequest, FilterResponse>([this](const FilterRequest& request,
                                                         FilterResponse* response) {
-      std::vector<uint32_t> slots(request.nodes().slots().begin(), request.nodes().slots().end());
-      for (const SimulatedNode& hypothesis : request.simulated_nodes())
+      const NodeSearch& search = request.search();
+      std::vector<uint32_t> slots(search.nodes().slots().begin(), search.nodes().slots().end());
+      for (const SimulatedNode& hypothesis : request.simulation().nodes())
         slots.push_back(hypothesis.slot());
       if (slots.empty()) slots = {0, 1, 2, 3, 4};
-      std::rotate(slots.begin(), slots.begin() + request.start_offset() % slots.size(),
-                  slots.end());
+      std::rotate(slots.begin(), slots.begin() + search.start_offset() % slots.size(), slots.end());
       response->set_processed(static_cast<uint32_t>(slots.size()));
       std::string bits((slots.size() + 7) / 8, '\0');
       for (size_t i = 0; i < slots.size(); ++i) {
@@ -205,9 +205,10 @@ class BadAnswersTest : public ::testing::Test {
         });
     fake_->Answer<PostFilterRequest, PostFilterResponse>(
         [](const PostFilterRequest&, PostFilterResponse* response) {
-          response->mutable_rejection()->set_plugin("Keeper");
-          response->mutable_rejection()->set_code(CODE_UNSCHEDULABLE);
-          response->mutable_rejection()->add_reasons("nothing helps");
+          PluginStatus* const status = response->mutable_rejection()->mutable_status();
+          status->set_plugin("Keeper");
+          status->set_code(CODE_UNSCHEDULABLE);
+          status->add_reasons("nothing helps");
           return grpc::Status::OK;
         });
   }
@@ -545,43 +546,68 @@ std::vector<WrongAnswer> WrongAnswers() {
   const std::string long_text(1025, 'x');
   return {
       Wrong<CycleResponse>("another attempt", [](auto* a) { a->set_attempt_id(77777); }),
-      Wrong<CycleResponse>("a bitmap that is too short",
-                           [](auto* a) { a->mutable_filter()->clear_feasible(); }),
-      Wrong<CycleResponse>("more nodes than exist",
-                           [](auto* a) { a->mutable_filter()->set_processed(4000000000u); }),
+      Wrong<CycleResponse>("no outcome", [](auto* a) { a->clear_outcome(); }),
+      Wrong<CycleResponse>("a rejection that PreFilter did not give",
+                           [](auto* a) { a->mutable_rejection()->mutable_pre_filter(); }),
+      Wrong<CycleResponse>("nodes of a pod that PreFilter rejected",
+                           [](auto* a) {
+                             Reject(
+                                 a->mutable_evaluation()->mutable_pre_filter()->mutable_rejection(),
+                                 "NodeResourcesFit", CODE_UNSCHEDULABLE);
+                           }),
+      Wrong<CycleResponse>(
+          "a bitmap that is too short",
+          [](auto* a) { a->mutable_evaluation()->mutable_filter()->clear_feasible(); }),
+      Wrong<CycleResponse>(
+          "more nodes than exist",
+          [](auto* a) { a->mutable_evaluation()->mutable_filter()->set_processed(4000000000u); }),
       Wrong<CycleResponse>("a rejection without a reason",
                            [](auto* a) {
-                             a->mutable_filter()->mutable_feasible()->at(0) = 0;
-                             a->mutable_filter()->clear_rejected();
+                             a->mutable_evaluation()->mutable_filter()->mutable_feasible()->at(0) =
+                                 0;
+                             a->mutable_evaluation()->mutable_filter()->clear_rejected();
                            }),
       Wrong<CycleResponse>("a rejection by an unknown plugin",
                            [](auto* a) {
-                             Reject(a->mutable_pre_filter()->mutable_rejection(), "Stranger",
-                                    CODE_UNSCHEDULABLE);
+                             Reject(
+                                 a->mutable_rejection()->mutable_pre_filter()->mutable_rejection(),
+                                 "Stranger", CODE_UNSCHEDULABLE);
                            }),
       Wrong<CycleResponse>("a rejection with code SUCCESS",
                            [](auto* a) {
-                             Reject(a->mutable_pre_filter()->mutable_rejection(),
-                                    "NodeResourcesFit", CODE_SUCCESS);
+                             Reject(
+                                 a->mutable_rejection()->mutable_pre_filter()->mutable_rejection(),
+                                 "NodeResourcesFit", CODE_SUCCESS);
                            }),
       Wrong<CycleResponse>("a reason that is too long",
                            [=](auto* a) {
-                             Reject(a->mutable_pre_filter()->mutable_rejection(),
-                                    "NodeResourcesFit", CODE_UNSCHEDULABLE, long_text);
+                             Reject(
+                                 a->mutable_rejection()->mutable_pre_filter()->mutable_rejection(),
+                                 "NodeResourcesFit", CODE_UNSCHEDULABLE, long_text);
                            }),
       Wrong<CycleResponse>(
           "a score over 100",
-          [](auto* a) { a->mutable_score()->mutable_plugins(0)->mutable_scores()->at(0) = 101; }),
-      Wrong<CycleResponse>(
-          "a missing score",
-          [](auto* a) { a->mutable_score()->mutable_plugins(0)->mutable_scores()->pop_back(); }),
+          [](auto* a) {
+            a->mutable_evaluation()->mutable_score()->mutable_plugins(0)->mutable_scores()->at(0) =
+                101;
+          }),
+      Wrong<CycleResponse>("a missing score",
+                           [](auto* a) {
+                             a->mutable_evaluation()
+                                 ->mutable_score()
+                                 ->mutable_plugins(0)
+                                 ->mutable_scores()
+                                 ->pop_back();
+                           }),
       Wrong<CycleResponse>(
           "scores of an unknown plugin",
-          [](auto* a) { a->mutable_score()->mutable_plugins(0)->set_plugin("Stranger"); }),
+          [](auto* a) {
+            a->mutable_evaluation()->mutable_score()->mutable_plugins(0)->set_plugin("Stranger");
+          }),
       Wrong<CycleResponse>("a PreScore error that is too long",
                            [=](auto* a) {
-                             Reject(a->mutable_pre_score()->mutable_error(), "NodeResourcesFit",
-                                    CODE_ERROR, long_text);
+                             Reject(a->mutable_evaluation()->mutable_pre_score()->mutable_error(),
+                                    "NodeResourcesFit", CODE_ERROR, long_text);
                            }),
       Wrong<ReserveResponse>(
           "a Reserve rejection by an unknown plugin",

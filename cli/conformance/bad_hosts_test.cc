@@ -117,8 +117,8 @@ std::function<void(Wrongness*)> Filtering(std::function<void(FilterResponse*)> c
   return [change](Wrongness* wrong) {
     wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
       if (auto* plain = As<FilterResponse>(response); plain != nullptr) change(plain);
-      if (auto* fused = As<CycleResponse>(response); fused != nullptr && fused->has_filter())
-        change(fused->mutable_filter());
+      if (auto* fused = As<CycleResponse>(response); fused != nullptr && fused->has_evaluation())
+        change(fused->mutable_evaluation()->mutable_filter());
     };
   };
 }
@@ -129,8 +129,8 @@ std::function<void(Wrongness*)> Scoring(std::function<void(ScoreResponse*)> chan
       if (auto* plain = As<ScoreResponse>(response); plain != nullptr && plain->plugins_size() > 0)
         change(plain);
       if (auto* fused = As<CycleResponse>(response);
-          fused != nullptr && fused->score().plugins_size() > 0)
-        change(fused->mutable_score());
+          fused != nullptr && fused->evaluation().score().plugins_size() > 0)
+        change(fused->mutable_evaluation()->mutable_score());
     };
   };
 }
@@ -256,6 +256,27 @@ void DropPodsOfUnknownNodes(Wrongness* wrong) {
   })(wrong);
 }
 
+// A reference names the object of any kind that came last with the name. In events, or in removals.
+std::function<void(Wrongness*)> IgnoringKinds(bool in_events) {
+  const auto kinds = std::make_shared<std::map<std::string, std::string>>();  // by name
+  return Asked<SyncRequest>([in_events, kinds](Wrongness* wrong, SyncRequest* sync) {
+    absl::MutexLock lock(&wrong->mu);
+    const auto set_last_kind = [&](ObjectReference* reference) {
+      const auto known = kinds->find(reference->name());
+      if (known != kinds->end()) reference->set_kind(known->second);
+    };
+    for (Change& change : *sync->mutable_changes()) {
+      const ClusterObject& object = change.object_upsert();
+      if (object.has_csi_node()) (*kinds)[object.csi_node().name()] = "CSINode";
+      if (object.has_storage_class()) (*kinds)[object.storage_class().name()] = "StorageClass";
+      if (!in_events && change.has_object_remove()) set_last_kind(change.mutable_object_remove());
+    }
+    for (QueueEvent& event : *sync->mutable_events()) {
+      if (in_events && event.has_object()) set_last_kind(event.mutable_object());
+    }
+  });
+}
+
 // No answer instead of STALE, until the caller gives up.
 void HangWhenAhead(Wrongness* wrong) {
   wrong->hooks.on_answer = [wrong](const Message& request, Message*, grpc::Status* status) {
@@ -310,7 +331,7 @@ std::vector<BadHost> BadHosts() {
        })},
       {"a node in two bitmaps of rejected nodes",
        // Few nodes are usually in the list.
-       {"FilterService/percentage"},
+       {"FilterService/enough", "CycleService/percentage"},
        Filtering([](FilterResponse* filter) {
          if (filter->rejected_for_size() > 0)
            filter->mutable_rejected_for(0)->back() |= filter->feasible().back();
@@ -322,7 +343,8 @@ std::vector<BadHost> BadHosts() {
        })},
       {"a search that ends too early",
        // Also cases that count the nodes.
-       {"FilterService/well-formed", kState + "resync"},
+       {"FilterService/well-formed", "FilterService/enough", "CycleService/percentage",
+        kState + "resync"},
        Filtering([](FilterResponse* filter) {
          ListRejected(filter);
          if (filter->rejected_size() == 0 || filter->processed() % 8 == 1) return;
@@ -339,8 +361,11 @@ std::vector<BadHost> BadHosts() {
       {"fused scores that differ from plain ones",
        {"CycleService/equals-plain"},
        Answering<CycleResponse>([](Wrongness*, CycleResponse* fused) {
-         if (fused->score().plugins_size() == 0) return;
-         char& score = (*fused->mutable_score()->mutable_plugins(0)->mutable_scores())[0];
+         if (fused->evaluation().score().plugins_size() == 0) return;
+         char& score = (*fused->mutable_evaluation()
+                             ->mutable_score()
+                             ->mutable_plugins(0)
+                             ->mutable_scores())[0];
          score = static_cast<char>(score == 0 ? 1 : score - 1);
        })},
       {"different scores for the same request",
@@ -363,7 +388,7 @@ std::vector<BadHost> BadHosts() {
        {kState + "version-ahead", kState + "no-snapshot"},
        HangWhenAhead},
       {"errors without a google.rpc.Status around them",
-       {kHost + "drain"},
+       {kHost + "end-session"},
        [](Wrongness* wrong) {
          wrong->hooks.on_answer = [](const Message&, Message*, grpc::Status* status) {
            const auto error = call_errors::CallErrorOf(*status);
@@ -405,7 +430,7 @@ std::vector<BadHost> BadHosts() {
            [](Wrongness*, SyncRequest* request) { request->clear_ended_attempts(); })},
       {"one cache for all sessions",
        {kState + "two-sessions", kState + "slot-reused", kState + "pod-places",
-        kState + "unknown-node", kHost + "drain", kHost + "fuzzed-handshakes",
+        kState + "unknown-node", kHost + "end-session", kHost + "fuzzed-handshakes",
         kState + "fuzzed-calls", kState + "fuzzed-changes", "CycleService/fuzzed-cycles"},
        KeepOneCache},
       {"crash on unusual Unicode",
@@ -423,7 +448,7 @@ std::vector<BadHost> BadHosts() {
          if (id.size() > 63 || is_odd) wrong->proxy->Die();
        })},
       {"unknown plugins are configured",
-       {kHost + "configure-unknown-plugin"},
+       {kHost + "configure-unknown-plugin", kHost + "configure-validate-only"},
        Asked<ConfigureRequest>([](Wrongness*, ConfigureRequest* request) {
          for (ProfileConfig& profile : *request->mutable_profiles()) {
            for (PointConfig& point : *profile.mutable_points()) {
@@ -443,7 +468,7 @@ std::vector<BadHost> BadHosts() {
            const auto* configure = As<ConfigureRequest>(request);
            const auto* said = As<ConfigureResponse>(static_cast<const Message&>(*response));
            absl::MutexLock lock(&wrong->mu);
-           if (configure != nullptr && !said->problems().empty())
+           if (configure != nullptr && !configure->validate_only() && !said->problems().empty())
              wrong->synced.insert(configure->session_id());
          };
          wrong->hooks.on_request = [wrong](Message* message) {
@@ -462,14 +487,50 @@ std::vector<BadHost> BadHosts() {
            probe->set_state(ProbeResponse::STATE_READY);
        })},
       {"not ready without a reason",
-       {kHost + "probe", kHost + "drain"},
+       {kHost + "probe", kHost + "end-session"},
        Answering<ProbeResponse>([](Wrongness*, ProbeResponse* probe) { probe->clear_reason(); })},
-      {"Drain is ignored",
-       {kHost + "drain"},
+      {"EndSession is ignored",
+       {kHost + "end-session"},
+       Asked<EndSessionRequest>(
+           [](Wrongness*, EndSessionRequest* request) { request->set_session_id("another"); })},
+      {"EndSession ends another session, too",
+       {kHost + "end-session"},
        [](Wrongness* wrong) {
-         wrong->hooks.on_request = [](Message* message) {
-           if (auto* drain = As<DrainRequest>(message)) drain->set_session_id("somebody-else");
-           return grpc::Status::OK;
+         wrong->hooks.on_request = [wrong](Message* message) {
+           absl::MutexLock lock(&wrong->mu);
+           if (const auto* sync = As<SyncRequest>(message);
+               sync != nullptr && !sync->session_id().empty())
+             wrong->last_session = sync->session_id();
+           if (As<EndSessionRequest>(message) == nullptr) return grpc::Status::OK;
+           EndSessionRequest last;
+           last.set_session_id(wrong->last_session);
+           return Call(wrong->upstream, last).status;
+         };
+       }},
+      {"EndSession of an unknown session fails",
+       {kHost + "end-unknown-session"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_request = [wrong](Message* message) {
+           absl::MutexLock lock(&wrong->mu);
+           if (const auto* configure = As<ConfigureRequest>(message))
+             wrong->synced.insert(configure->session_id());
+           const auto* end = As<EndSessionRequest>(message);
+           if (end == nullptr || wrong->synced.count(end->session_id()) > 0)
+             return grpc::Status::OK;
+           return testing::CallFailure(CallError::REASON_SESSION_UNKNOWN, "no such session");
+         };
+       }},
+      {"a check configures",
+       {kHost + "configure-validate-only"},
+       Asked<ConfigureRequest>(
+           [](Wrongness*, ConfigureRequest* request) { request->clear_validate_only(); })},
+      {"a check finds nothing",
+       {kHost + "configure-validate-only"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_answer = [](const Message& request, Message* response, grpc::Status*) {
+           const auto* configure = As<ConfigureRequest>(request);
+           if (configure != nullptr && configure->validate_only())
+             As<ConfigureResponse>(response)->clear_problems();
          };
        }},
       {"a new instance id in each answer",
@@ -516,8 +577,13 @@ std::vector<BadHost> BadHosts() {
          said->mutable_verdicts(0)->set_code(CODE_UNSCHEDULABLE);
          said->mutable_verdicts(0)->add_reasons("because");
        })},
-      {"pods that do not wait are woken",
-       {"QueueingHintService/wakes"},
+      {"results of pushes end its stream",
+       {kState + "push-results"},
+       Asked<SyncRequest>([](Wrongness*, SyncRequest* request) {
+         if (!request->push_results().empty()) request->set_version(request->version() - 1);
+       })},
+      {"hints about pods that do not wait",
+       {"QueueingHintService/hints"},
        [](Wrongness* wrong) {
          wrong->hooks.on_push = [](SyncResponse* push) {
            if (!push->has_queue_hints()) return true;
@@ -526,11 +592,16 @@ std::vector<BadHost> BadHosts() {
            return true;
          };
        }},
+      {"objects removed whatever their kind",
+       {"QueueingHintService/references"},
+       IgnoringKinds(/*in_events=*/false)},
+      {"events about objects of any kind",
+       {"QueueingHintService/references"},
+       IgnoringKinds(/*in_events=*/true)},
       {"unknown victims",
        {"PostFilterService/post-filter"},
        Answering<PostFilterResponse>([](Wrongness*, PostFilterResponse* said) {
-         said->clear_rejection();
-         PreemptionCandidate* candidate = said->add_candidates();
+         PreemptionCandidate* candidate = said->mutable_candidates()->add_candidates();
          candidate->set_plugin("DefaultPreemption");
          candidate->add_victim_uids("nobody");
        })},

@@ -69,6 +69,13 @@ grpc::Status CallRaw(const Channel& channel, const std::string& path, const std:
   return status;
 }
 
+const v1beta1::ConfigProblem* FirstError(const v1beta1::ConfigureResponse& response) {
+  for (const v1beta1::ConfigProblem& problem : response.problems()) {
+    if (problem.severity() != v1beta1::ConfigProblem::SEVERITY_WARNING) return &problem;
+  }
+  return nullptr;
+}
+
 std::string Describe(const grpc::Status& status) {
   const auto error = call_errors::CallErrorOf(status);
   std::string name = CodeName(status.error_code());

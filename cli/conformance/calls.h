@@ -59,7 +59,7 @@ OUTBOARD_CONFORMANCE_RPC_OF(handshake::v1, "handshake.v1", HandshakeService, Han
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, GetHostInfo)
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, Configure)
 OUTBOARD_CONFORMANCE_RPC(PluginHostService, Probe)
-OUTBOARD_CONFORMANCE_RPC(PluginHostService, Drain)
+OUTBOARD_CONFORMANCE_RPC(PluginHostService, EndSession)
 OUTBOARD_CONFORMANCE_RPC(QueueSortService, SortKeys)
 OUTBOARD_CONFORMANCE_RPC(PreEnqueueService, PreEnqueue)
 OUTBOARD_CONFORMANCE_RPC(PreFilterService, PreFilter)
@@ -99,6 +99,9 @@ Answer<typename Rpc<Request>::Response> Call(const Channel& channel, const Reque
 // Returns the status.
 grpc::Status CallRaw(const Channel& channel, const std::string& path, const std::string& bytes,
                      absl::Duration deadline);
+
+// The first problem that refuses the configuration; null: it is in force.
+const v1beta1::ConfigProblem* FirstError(const v1beta1::ConfigureResponse& response);
 
 // "FAILED_PRECONDITION/STALE: the cache is at 3".
 std::string Describe(const grpc::Status& status);

@@ -207,6 +207,28 @@ absl::Status UnknownPodRemoved(const Kit& kit) {
   return Wrong(kPodRemoveUnknown, absl::StrCat("after one, ", alive.message()));
 }
 
+absl::Status PushResultsOfOthers(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  SyncRequest request;
+  request.set_phase(SyncRequest::PHASE_DELTA);
+  request.set_version(session.version());
+  // 900: of a newer contract.
+  for (const int outcome : {static_cast<int>(PushResult::OUTCOME_APPLIED),
+                            static_cast<int>(PushResult::OUTCOME_FORBIDDEN), 900}) {
+    PushResult* const result = request.add_push_results();
+    result->set_push_id(1'000'000'000 + static_cast<uint64_t>(outcome));
+    result->set_outcome(static_cast<PushResult::Outcome>(outcome));
+    result->set_message("about no push of this host");
+  }
+  session.Send(request);
+  session.SendDelta({UpsertPod(MakePod("later"))});
+  const absl::Status alive = ExpectAlive(session, 1);
+  if (alive.ok()) return alive;
+  return Wrong(kPushResults,
+               absl::StrCat("after results of pushes that it never sent, ", alive.message()));
+}
+
 absl::Status TwoSessions(const Kit& kit) {
   if (!kit.HasAlgorithm()) return Skipped("no plugin from PRE_FILTER to SCORE to observe");
   Session one(kit);
@@ -255,6 +277,8 @@ std::vector<Case> ClusterStateCases() {
       {kService, "unknown-changes", "changes of a newer contract are ignored", UnknownChanges},
       {kService, "unknown-pod-removed", "the removal of an unknown pod is ignored",
        UnknownPodRemoved},
+      {kService, "push-results", "results of pushes that it never sent are ignored",
+       PushResultsOfOthers},
       {kService, "stream-replaced", "a second stream of a session replaces the first one",
        StreamReplaced},
       {kService, "two-sessions", "sessions are independent", TwoSessions},

@@ -89,8 +89,8 @@ TEST(ReportTest, PrintsTextAndJUnit) {
 TEST(MutationTest, IsTheSameForTheSameSeedAndCanBeSent) {
   v1beta1::FilterRequest good;
   good.mutable_header()->set_session_id("caf\xc3\xa9");
-  good.mutable_nodes()->add_slots(1);
-  good.add_simulated_nodes()->add_removed_pod_uids("pod");
+  good.mutable_search()->mutable_nodes()->add_slots(1);
+  good.add_inline_nodes()->mutable_node()->set_name("node");
   Random one(5);
   Random two(5);
   int changed = 0;

@@ -18,6 +18,7 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 constexpr uint32_t kDeadlineMicros = 5000000;
 constexpr uint32_t kShortDeadlineMicros = 300000;
 constexpr absl::Duration kOnTheWay = absl::Seconds(1);  // round trip on a busy machine
+constexpr int kManyNodes = 260;                         // enough for an early end of the search
 constexpr absl::Duration kStreamDeadline = absl::Seconds(10);
 
 // A Cycle stream of a session.
@@ -41,8 +42,8 @@ class CycleStream {
       request.mutable_header()->clear_instance();
     }
     request.set_deadline_micros(kDeadlineMicros);
-    request.mutable_pre_filter()->set_pod_uid(uid);
-    request.mutable_filter();
+    request.set_pod_uid(uid);
+    request.mutable_search();
     return request;
   }
   void Send(const CycleRequest& request) {
@@ -78,21 +79,28 @@ absl::Status ToRound(const Kit& kit, const CycleResponse& response, bool score_s
     return absl::FailedPreconditionError(absl::StrCat(
         "Cycle returns ", ShortName(response.error().reason()), ": ", response.error().message()));
   }
-  CONFORMANCE_TRY(CheckPreFilter(kit, response.pre_filter()));
-  round->pre_filter = response.pre_filter();
-  if (response.pre_filter().has_rejection()) {
-    if (response.has_filter()) return Wrong(kFusedFilter, "it is there");
-    return absl::OkStatus();
+  if (response.has_rejection()) {
+    round->pre_filter = response.rejection().pre_filter();
+    if (!round->pre_filter.has_rejection())
+      return Wrong(kFusedRejection, "PreFilter does not reject");
+    return CheckPreFilter(kit, round->pre_filter);
   }
-  round->filter = response.filter();
-  round->pre_score = response.pre_score();
-  round->score = response.score();
-  if (response.filter().feasible().size() != (size_t{response.filter().processed()} + 7) / 8)
+  if (!response.has_evaluation()) return Wrong(kFusedOutcome, "neither a rejection nor nodes");
+  const CycleEvaluation& evaluation = response.evaluation();
+  round->pre_filter = evaluation.pre_filter();
+  round->filter = evaluation.filter();
+  round->pre_score = evaluation.pre_score();
+  round->score = evaluation.score();
+  CONFORMANCE_TRY(CheckPreFilter(kit, round->pre_filter));
+  if (round->pre_filter.has_rejection()) return Wrong(kFusedEvaluation, "PreFilter rejects");
+  if (!evaluation.has_filter()) return Wrong(kFusedFilter, "it is missing");
+  const FilterResponse& filter = round->filter;
+  if (filter.feasible().size() != (size_t{filter.processed()} + 7) / 8)
     return Malformed("FilterService", Wrong(kFeasibleSize, "in a fused answer"));
   size_t feasible = 0;
-  for (const char byte : response.filter().feasible())
+  for (const char byte : filter.feasible())
     feasible += __builtin_popcount(static_cast<unsigned char>(byte));
-  if (response.has_score() && feasible < (score_single ? 1 : 2))
+  if (evaluation.has_score() && feasible < (score_single ? 1 : 2))
     return Wrong(kFusedScore, absl::StrCat("scores with ", feasible, " feasible nodes"));
   return absl::OkStatus();
 }
@@ -125,21 +133,49 @@ absl::Status EqualsPlain(const Kit& kit) {
     CONFORMANCE_TRY(ToRound(kit, response, false, &fused));
     CONFORMANCE_TRY(ExpectSame(plain, fused, kFusedEqual,
                                absl::StrCat("for pod ", pod.name(), " in the fused answer")));
-    // Also with fields of a Filter request.
-    FilterRequest filter;
-    filter.set_start_offset(5);
-    filter.set_percentage_of_nodes_to_score(50);
-    for (const uint32_t slot : {20, 3, 8, 1, 13, 6, 0}) filter.mutable_nodes()->add_slots(slot);
+    // Also with a search of some nodes.
+    NodeSearch search;
+    search.set_start_offset(5);
+    search.set_num_feasible_nodes_to_find(3);
+    for (const uint32_t slot : {20, 3, 8, 1, 13, 6, 0}) search.mutable_nodes()->add_slots(slot);
     if (plain.pre_filter.has_node_names()) continue;
-    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), {}, &plain, filter));
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), {}, &plain, search));
     CycleRequest request = stream.Request(++attempt, pod.uid());
-    *request.mutable_filter() = filter;
+    *request.mutable_search() = search;
     CONFORMANCE_TRY(stream.Exchange(request, &response));
     fused = Round();
     CONFORMANCE_TRY(ToRound(kit, response, false, &fused));
     CONFORMANCE_TRY(
         ExpectSame(plain, fused, kFusedEqual,
                    absl::StrCat("for pod ", pod.name(), " on given nodes in the fused answer")));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Percentage(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(kManyNodes)));
+  CycleStream stream(session);
+  uint64_t attempt = 0;
+  for (const Pod& pod : session.cluster().pending) {
+    Round full;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), FirstSlots(kManyNodes), &full));
+    if (full.pre_filter.has_rejection() || !full.filtered || full.filter.has_error()) continue;
+    for (const uint32_t percentage : {0u, 1u, 50u, 250u}) {
+      CycleRequest request = stream.Request(++attempt, pod.uid());
+      request.set_percentage_of_nodes_to_score(percentage);
+      CycleResponse response;
+      Round part;
+      CONFORMANCE_TRY(stream.Exchange(request, &response));
+      CONFORMANCE_TRY(ToRound(kit, response, false, &part));
+      const size_t processed =
+          ProcessedNodes(full, full.list, EnoughNodes(full.list.size(), percentage));
+      if (part.filter.processed() != processed) {
+        return Wrong(kFusedPercentage,
+                     absl::StrCat("pod ", pod.name(), ": ", part.filter.processed(),
+                                  " nodes examined at ", percentage, " %, not ", processed));
+      }
+    }
   }
   return absl::OkStatus();
 }
@@ -175,11 +211,12 @@ absl::Status SingleNode(const Kit& kit) {
   request.set_score_single_node(true);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(ToRound(kit, response, true, &round));
-  if (response.filter().feasible() != std::string(1, '\1'))
+  const CycleEvaluation& evaluation = response.evaluation();
+  if (evaluation.filter().feasible() != std::string(1, '\1'))
     return Skipped("the host rejects the only node");
   if (!kit.Has(EXTENSION_POINT_SCORE)) return absl::OkStatus();
-  if (!response.has_score()) return Wrong(kFusedSingle, "the only feasible node has no score");
-  return CheckScore(kit, response.pre_score(), response.score(), 1);
+  if (!evaluation.has_score()) return Wrong(kFusedSingle, "the only feasible node has no score");
+  return CheckScore(kit, evaluation.pre_score(), evaluation.score(), 1);
 }
 
 absl::Status Errors(const Kit& kit) {
@@ -198,9 +235,9 @@ absl::Status Errors(const Kit& kit) {
   CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_NOT_CONFIGURED},
                                      kNotConfigured));
   request = stream.Request(4, session.cluster().pending[0].uid());
-  request.mutable_filter()->mutable_nodes()->add_slots(9);
+  request.mutable_search()->mutable_nodes()->add_slots(9);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
-  if (!response.pre_filter().has_rejection())
+  if (!response.has_rejection())
     CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(),
                                        {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   // The stream must stay usable.
@@ -263,6 +300,8 @@ std::vector<Case> CycleCases() {
       {kService, "well-formed", "answers name their attempt, and have the required parts",
        WellFormed},
       {kService, "equals-plain", "fused answers equal those of plain calls", EqualsPlain},
+      {kService, "percentage", "the search ends when the percentage of the nodes is feasible",
+       Percentage},
       {kService, "in-order", "answers come in the order of requests, also with many in flight",
        InOrder},
       {kService, "single-node", "a single feasible node is scored only on request", SingleNode},

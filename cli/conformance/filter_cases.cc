@@ -13,10 +13,10 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 constexpr int kManyNodes = 260;  // enough for an early end of the search
 constexpr int kMaxHypotheses = 65536;
 
-FilterRequest About(const std::vector<uint32_t>& slots) {
-  FilterRequest request;
-  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-  return request;
+NodeSearch About(const std::vector<uint32_t>& slots) {
+  NodeSearch search;
+  search.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  return search;
 }
 
 // Runs `check(pod, attempt, round)` for each pending pod with Filter verdicts.
@@ -47,7 +47,7 @@ absl::Status Again(const Kit& kit) {
   return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         const auto again = session.Filter(
-            attempt, round.pre_filter.has_node_names() ? About(round.list) : FilterRequest());
+            attempt, round.pre_filter.has_node_names() ? About(round.list) : NodeSearch());
         CONFORMANCE_TRY(ExpectOk(again));
         if (again.message.SerializeAsString() == round.filter.SerializeAsString())
           return absl::OkStatus();
@@ -58,14 +58,14 @@ absl::Status Again(const Kit& kit) {
 
 // Filters `list` in the attempt of `round`; the verdicts must be the same.
 absl::Status ExpectVerdicts(const Session& session, uint64_t attempt, const Pod& pod,
-                            const Round& round, FilterRequest request,
+                            const Round& round, NodeSearch search,
                             const std::vector<uint32_t>& list, const Rule& rule) {
-  const auto filter = session.Filter(attempt, std::move(request));
+  const auto filter = session.Filter(attempt, std::move(search));
   CONFORMANCE_TRY(ExpectOk(filter));
   Verdicts verdicts;
   std::vector<uint32_t> feasible;
-  CONFORMANCE_TRY(CheckFilter(session.kit(), filter.message, list,
-                              EnoughNodes(list.size(), 0, false), &verdicts, &feasible));
+  CONFORMANCE_TRY(
+      CheckFilter(session.kit(), filter.message, list, list.size(), &verdicts, &feasible));
   for (const auto& [slot, verdict] : verdicts) {
     if (round.verdicts.at(slot) != verdict)
       return Wrong(rule, absl::StrCat("pod ", pod.name(), ": a different verdict on slot ", slot));
@@ -95,10 +95,10 @@ absl::Status StartOffset(const Kit& kit) {
           std::vector<uint32_t> list = round.list;
           if (list.empty()) continue;
           std::rotate(list.begin(), list.begin() + offset % list.size(), list.end());
-          FilterRequest request = About(round.list);
-          request.set_start_offset(offset);
+          NodeSearch search = About(round.list);
+          search.set_start_offset(offset);
           CONFORMANCE_TRY(
-              ExpectVerdicts(session, attempt, pod, round, request, list, kFilterOffset));
+              ExpectVerdicts(session, attempt, pod, round, search, list, kFilterOffset));
         }
         return absl::OkStatus();
       });
@@ -109,50 +109,44 @@ absl::Status FirstOnly(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster()));
   return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
-        FilterRequest request = About(round.list);
-        request.set_first_feasible_only(true);
-        const auto filter = session.Filter(attempt, request);
+        NodeSearch search = About(round.list);
+        search.set_num_feasible_nodes_to_find(1);
+        const auto filter = session.Filter(attempt, search);
         CONFORMANCE_TRY(ExpectOk(filter));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
-        CONFORMANCE_TRY(CheckFilter(kit, filter.message, round.list, 1, &verdicts, &feasible));
+        const size_t wanted = session.is_inline() ? round.list.size() : 1;
+        CONFORMANCE_TRY(CheckFilter(kit, filter.message, round.list, wanted, &verdicts, &feasible));
+        if (session.is_inline()) return absl::OkStatus();
         if (round.feasible.empty() ? feasible.empty()
                                    : (feasible.size() == 1 && feasible[0] == round.feasible[0]))
           return absl::OkStatus();
-        return Wrong(kFilterFirst,
+        return Wrong(kFilterEnough,
                      absl::StrCat("pod ", pod.name(), ": not the first feasible node of all"));
       });
 }
 
-absl::Status Percentage(const Kit& kit) {
+absl::Status Enough(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(kManyNodes)));
   const std::vector<uint32_t> all = FirstSlots(kManyNodes);
   uint64_t attempt = 0;
   for (const Pod& pod : session.cluster().pending) {
     Round full;
-    FilterRequest request;
-    request.set_percentage_of_nodes_to_score(100);
-    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &full, request));
-    for (const uint32_t percentage : {0u, 1u, 50u, 250u}) {
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &full));
+    for (const uint32_t number : {1u, 7u, 100u, static_cast<uint32_t>(kManyNodes), 4000000000u}) {
       Round part;
-      request.set_percentage_of_nodes_to_score(percentage);
-      request.set_start_offset(percentage);
-      CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &part, request));
+      NodeSearch search;
+      search.set_num_feasible_nodes_to_find(number);
+      search.set_start_offset(number);
+      CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), all, &part, search));
       if (!part.filtered || !full.filtered || part.filter.has_error()) continue;
-      // The verdicts on all nodes determine which nodes those are.
-      const size_t wanted = EnoughNodes(part.list.size(), percentage, false);
-      size_t processed = 0;
-      size_t feasible = 0;
-      for (; processed < part.list.size(); ++processed) {
-        if (!full.verdicts.at(part.list[processed]).empty()) continue;
-        if (feasible == wanted) break;
-        ++feasible;
-      }
+      const size_t processed =
+          ProcessedNodes(full, part.list, session.is_inline() ? part.list.size() : number);
       if (part.filter.processed() != processed) {
         return Wrong(kFilterEnough,
                      absl::StrCat("pod ", pod.name(), ": ", part.filter.processed(),
-                                  " nodes examined at ", percentage, " %, not ", processed));
+                                  " nodes examined to find ", number, ", not ", processed));
       }
     }
   }
@@ -167,8 +161,12 @@ absl::Status Errors(const Kit& kit) {
                               kObjectUnknown));
   CONFORMANCE_TRY(ExpectError(session.Filter(1, About({4294967295u})),
                               {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
-  return ExpectError(session.Filter(1, About({1, 2, 1})), {CallError::REASON_INVALID},
-                     kNodeSetDistinct);
+  CONFORMANCE_TRY(ExpectError(session.Filter(1, About({1, 2, 1})), {CallError::REASON_INVALID},
+                              kNodeSetDistinct));
+  // Neither a search nor a simulation.
+  FilterRequest request;
+  *request.mutable_header() = session.Header(1);
+  return ExpectError(session.Call(request), {CallError::REASON_INVALID}, kFilterWhat);
 }
 
 absl::Status Hypotheses(const Kit& kit) {
@@ -177,13 +175,13 @@ absl::Status Hypotheses(const Kit& kit) {
   return ForEachEvaluated(
       session, [&](const Pod& pod, uint64_t attempt, const Round& round) -> absl::Status {
         // Unchanged; without its pods; with them again.
-        FilterRequest request;
+        NodeSimulation simulation;
         std::vector<uint32_t> list;
         for (const uint32_t slot : round.list) {
-          request.add_simulated_nodes()->set_slot(slot);
+          simulation.add_nodes()->set_slot(slot);
           list.push_back(slot);
         }
-        const auto plain = session.Filter(attempt, request);
+        const auto plain = session.Simulate(attempt, simulation);
         CONFORMANCE_TRY(ExpectOk(plain));
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
@@ -193,7 +191,7 @@ absl::Status Hypotheses(const Kit& kit) {
               kHypotheses,
               absl::StrCat("pod ", pod.name(),
                            ": unchanged simulated nodes have other verdicts than nodes of a list"));
-        request.Clear();
+        simulation.Clear();
         list.clear();
         for (const Pod& running : session.cluster().running) {
           const auto node =
@@ -201,17 +199,17 @@ absl::Status Hypotheses(const Kit& kit) {
                            [&](const Node& n) { return n.name() == running.node_name(); });
           const auto slot = static_cast<uint32_t>(node - session.cluster().nodes.begin());
           if (round.verdicts.count(slot) == 0) continue;
-          SimulatedNode* without = request.add_simulated_nodes();
+          SimulatedNode* without = simulation.add_nodes();
           without->set_slot(slot);
           without->add_removed_pod_uids(running.uid());
-          SimulatedNode* with = request.add_simulated_nodes();
+          SimulatedNode* with = simulation.add_nodes();
           with->set_slot(slot);
           with->set_continues(true);
           with->add_added_pod_uids(running.uid());
           list.push_back(slot);
           list.push_back(slot);
         }
-        const auto changed = session.Filter(attempt, request);
+        const auto changed = session.Simulate(attempt, simulation);
         CONFORMANCE_TRY(ExpectOk(changed));
         // Positions are those of simulated nodes, two per slot.
         std::vector<uint32_t> positions = FirstSlots(static_cast<int>(list.size()));
@@ -235,28 +233,29 @@ absl::Status HypothesesErrors(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
-  FilterRequest request;
-  request.add_simulated_nodes()->set_slot(9);
-  CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
-  request.mutable_simulated_nodes(0)->set_slot(0);
-  request.mutable_simulated_nodes(0)->add_removed_pod_uids(session.cluster().pending[0].uid());
-  CONFORMANCE_TRY(ExpectError(session.Filter(1, request),
+  NodeSimulation simulation;
+  simulation.add_nodes()->set_slot(9);
+  CONFORMANCE_TRY(ExpectError(session.Simulate(1, simulation), {CallError::REASON_OBJECT_UNKNOWN},
+                              kObjectUnknown));
+  simulation.mutable_nodes(0)->set_slot(0);
+  simulation.mutable_nodes(0)->add_removed_pod_uids(session.cluster().pending[0].uid());
+  CONFORMANCE_TRY(ExpectError(session.Simulate(1, simulation),
                               {CallError::REASON_OBJECT_UNKNOWN, CallError::REASON_INVALID},
                               kHypothesisRemoved));
-  request.mutable_simulated_nodes(0)->clear_removed_pod_uids();
-  SimulatedNode* next = request.add_simulated_nodes();
+  simulation.mutable_nodes(0)->clear_removed_pod_uids();
+  SimulatedNode* next = simulation.add_nodes();
   next->set_slot(1);
   next->set_continues(true);
-  CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesisContinues));
-  request.clear_simulated_nodes();
-  request.add_simulated_nodes()->set_continues(true);
-  CONFORMANCE_TRY(
-      ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesisContinues));
-  request.clear_simulated_nodes();
-  for (int i = 0; i <= kMaxHypotheses; ++i) request.add_simulated_nodes()->set_slot(0);
-  return ExpectError(session.Filter(1, request), {CallError::REASON_INVALID}, kHypothesesLimit);
+  CONFORMANCE_TRY(ExpectError(session.Simulate(1, simulation), {CallError::REASON_INVALID},
+                              kHypothesisContinues));
+  simulation.clear_nodes();
+  simulation.add_nodes()->set_continues(true);
+  CONFORMANCE_TRY(ExpectError(session.Simulate(1, simulation), {CallError::REASON_INVALID},
+                              kHypothesisContinues));
+  simulation.clear_nodes();
+  for (int i = 0; i <= kMaxHypotheses; ++i) simulation.add_nodes()->set_slot(0);
+  return ExpectError(session.Simulate(1, simulation), {CallError::REASON_INVALID},
+                     kHypothesesLimit);
 }
 
 // Runs all pending pods as attempts from `first` on, and expects the verdicts of `rounds`.
@@ -317,8 +316,7 @@ std::vector<Case> FilterCases() {
        GivenNodes},
       {kService, "start-offset", "another start offset gets the same verdicts", StartOffset},
       {kService, "first-only", "if one feasible node is enough, it is the first", FirstOnly},
-      {kService, "percentage", "the search ends exactly when enough nodes are feasible",
-       Percentage},
+      {kService, "enough", "the search ends exactly when enough nodes are feasible", Enough},
       {kService, "errors", "unknown and duplicate slots return an error", Errors},
       {kService, "hypotheses", "simulated nodes without some pods, and with them again",
        Hypotheses},

@@ -119,18 +119,20 @@ absl::Status FuzzCalls(const Kit& kit) {
   if (kit.Has(EXTENSION_POINT_FILTER)) {
     CONFORMANCE_TRY(round(Rpc<FilterRequest>::kPath, [](const Session& session) {
       auto request = Good<FilterRequest>(session);
-      for (const uint32_t slot : {1, 2, 5}) request.mutable_nodes()->add_slots(slot);
+      request.mutable_search()->set_num_feasible_nodes_to_find(2);
+      for (const uint32_t slot : {1, 2, 5})
+        request.mutable_search()->mutable_nodes()->add_slots(slot);
       return request;
     }));
     CONFORMANCE_TRY(round(Rpc<FilterRequest>::kPath, [](const Session& session) {
       auto request = Good<FilterRequest>(session);
       for (int i = 0; i < 2; ++i) {
-        request.add_simulated_nodes()->set_slot(0);
-        request.add_simulated_nodes()->set_continues(true);
-        request.mutable_simulated_nodes(2 * i)->add_removed_pod_uids(
-            session.cluster().running[0].uid());
-        request.mutable_simulated_nodes(2 * i + 1)->add_added_pod_uids(
-            session.cluster().running[0].uid());
+        SimulatedNode* const without = request.mutable_simulation()->add_nodes();
+        without->set_slot(0);
+        without->add_removed_pod_uids(session.cluster().running[0].uid());
+        SimulatedNode* const with = request.mutable_simulation()->add_nodes();
+        with->set_continues(true);
+        with->add_added_pod_uids(session.cluster().running[0].uid());
       }
       return request;
     }));
@@ -214,9 +216,9 @@ absl::Status FuzzHandshake(const Kit& kit) {
   handshake.set_build("outboard conformance");
   CONFORMANCE_TRY(target.Fuzz(handshake, Rpc<handshake::v1::HandshakeRequest>::kPath));
   CONFORMANCE_TRY(target.Fuzz(GetHostInfoRequest(), Rpc<GetHostInfoRequest>::kPath));
-  DrainRequest drain;
-  drain.set_session_id(target.session().id());
-  CONFORMANCE_TRY(target.Fuzz(drain, Rpc<DrainRequest>::kPath));
+  EndSessionRequest end;
+  end.set_session_id(target.session().id());
+  CONFORMANCE_TRY(target.Fuzz(end, Rpc<EndSessionRequest>::kPath));
   return control.Check("fuzzed handshakes");
 }
 
@@ -228,9 +230,9 @@ absl::Status FuzzCycles(const Kit& kit) {
   CONFORMANCE_TRY(target.Renew());
   auto request = Good<CycleRequest>(target.session());
   request.set_deadline_micros(100000);
-  request.mutable_pre_filter()->set_pod_uid(target.session().cluster().pending[0].uid());
-  request.mutable_filter()->mutable_nodes()->add_slots(1);
-  request.mutable_filter()->mutable_nodes()->add_slots(2);
+  request.set_pod_uid(target.session().cluster().pending[0].uid());
+  request.mutable_search()->mutable_nodes()->add_slots(1);
+  request.mutable_search()->mutable_nodes()->add_slots(2);
   CONFORMANCE_TRY(target.Fuzz(request, kCyclePath));
   return control.Check("fuzzed cycles");
 }
@@ -342,7 +344,7 @@ absl::Status Garbage(const Kit& kit) {
 std::vector<Case> FuzzCases() {
   return {
       {"PluginHostService", "fuzzed-handshakes",
-       "randomly malformed GetHostInfo, Configure, Probe and Drain", FuzzHandshake},
+       "randomly malformed GetHostInfo, Configure, Probe and EndSession", FuzzHandshake},
       {"PluginHostService", "too-large", "a message of 17 MiB is refused", TooLarge},
       {"PluginHostService", "garbage", "connections without HTTP/2 do no harm", Garbage},
       {"ClusterStateService", "fuzzed-changes", "randomly malformed snapshots and changes",

@@ -34,8 +34,8 @@ void FillNode(const Node& node, const Running& running, InlineNode* out) {
 }
 
 template <typename Request>
-void AddNodes(const TestCluster& cluster, Request* request) {
-  for (const uint32_t slot : request->nodes().slots()) {
+void AddNodes(const TestCluster& cluster, const NodeSet& nodes, Request* request) {
+  for (const uint32_t slot : nodes.slots()) {
     if (slot >= cluster.nodes.size()) continue;
     FillNode(cluster.nodes[slot], RunningOn(cluster, cluster.nodes[slot]),
              request->add_inline_nodes());
@@ -77,9 +77,9 @@ void AddInline(const TestCluster& cluster, const std::string& uid, PreFilterRequ
 
 void AddInline(const TestCluster& cluster, const std::string& uid, FilterRequest* request) {
   AddPod(cluster, uid, request);
-  AddNodes(cluster, request);
+  AddNodes(cluster, request->search().nodes(), request);
   Running running;
-  for (const SimulatedNode& hypothesis : request->simulated_nodes()) {
+  for (const SimulatedNode& hypothesis : request->simulation().nodes()) {
     if (hypothesis.slot() >= cluster.nodes.size()) continue;
     const Node& node = cluster.nodes[hypothesis.slot()];
     if (!hypothesis.continues()) running = RunningOn(cluster, node);
@@ -94,12 +94,12 @@ void AddInline(const TestCluster& cluster, const std::string& uid, FilterRequest
 
 void AddInline(const TestCluster& cluster, const std::string& uid, PreScoreRequest* request) {
   AddPod(cluster, uid, request);
-  AddNodes(cluster, request);
+  AddNodes(cluster, request->nodes(), request);
 }
 
 void AddInline(const TestCluster& cluster, const std::string& uid, ScoreRequest* request) {
   AddPod(cluster, uid, request);
-  AddNodes(cluster, request);
+  AddNodes(cluster, request->nodes(), request);
 }
 
 void AddInline(const TestCluster& cluster, const std::string& uid, ReserveRequest* request) {

@@ -14,6 +14,7 @@
 #include "cli/conformance/test_cluster.h"
 #include "proto/short_names.h"
 #include "shim/config/nearest.h"
+#include "shim/hosts/shim_info.h"
 
 namespace outboard::conformance {
 
@@ -127,6 +128,7 @@ absl::Status Kit::FindConfiguration() {
   while (true) {
     configuration_.Clear();
     configuration_.set_cycle_deadline_millis(kCycleDeadlineMillis);
+    *configuration_.mutable_shim() = hosts::ThisShim();
     v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);
     for (int point = v1beta1::EXTENSION_POINT_PRE_ENQUEUE;
@@ -169,8 +171,9 @@ absl::Status Kit::FindConfiguration() {
       return absl::FailedPreconditionError(
           absl::StrCat("Configure with all plugins returns ", Describe(answer.status)));
     }
-    if (answer.message.problems().empty()) return absl::OkStatus();
-    const v1beta1::ConfigProblem& problem = answer.message.problems(0);
+    const v1beta1::ConfigProblem* const error = FirstError(answer.message);
+    if (error == nullptr) return absl::OkStatus();
+    const v1beta1::ConfigProblem& problem = *error;
     const std::string said = problem.field().empty()
                                  ? problem.message()
                                  : absl::StrCat(problem.field(), ": ", problem.message());

@@ -49,9 +49,9 @@ absl::Status NodeRemoved(const Kit& kit) {
   session.SendDelta({RemoveNode(4)}, {0, 1, 2, 3, 5, 6, 7, 8});
   CONFORMANCE_TRY(ExpectNodes(session, 2, 8, kSlotFree, "after one was removed"));
   if (!kit.Has(EXTENSION_POINT_FILTER)) return absl::OkStatus();
-  FilterRequest request;
-  request.mutable_nodes()->add_slots(4);
-  return ExpectError(session.Filter(2, request), {CallError::REASON_OBJECT_UNKNOWN}, kSlotFree);
+  NodeSearch search;
+  search.mutable_nodes()->add_slots(4);
+  return ExpectError(session.Filter(2, search), {CallError::REASON_OBJECT_UNKNOWN}, kSlotFree);
 }
 
 absl::Status SlotReused(const Kit& kit) {
@@ -73,16 +73,16 @@ absl::Status SlotReused(const Kit& kit) {
     Round old_slot;
     Round new_slot;
     CONFORMANCE_TRY(RunRound(session, 2, pod.uid(), {4, 9}, &old_slot, [] {
-      FilterRequest request;
-      request.mutable_nodes()->add_slots(4);
-      request.mutable_nodes()->add_slots(9);
-      return request;
+      NodeSearch search;
+      search.mutable_nodes()->add_slots(4);
+      search.mutable_nodes()->add_slots(9);
+      return search;
     }()));
     CONFORMANCE_TRY(RunRound(fresh, 2, pod.uid(), {4, 9}, &new_slot, [] {
-      FilterRequest request;
-      request.mutable_nodes()->add_slots(4);
-      request.mutable_nodes()->add_slots(9);
-      return request;
+      NodeSearch search;
+      search.mutable_nodes()->add_slots(4);
+      search.mutable_nodes()->add_slots(9);
+      return search;
     }()));
     if (old_slot.verdicts != new_slot.verdicts) {
       return Wrong(kSlotReused,
@@ -368,9 +368,7 @@ absl::Status LargeCluster(const Kit& kit) {
                                                            absl::FormatDuration(took),
                                                            ", longer than its deadline of 5 s")));
   }
-  FilterRequest all;
-  all.set_percentage_of_nodes_to_score(100);
-  return RunRound(session, 2, session.cluster().pending[0].uid(), FirstSlots(count), &round, all);
+  return RunRound(session, 2, session.cluster().pending[0].uid(), FirstSlots(count), &round);
 }
 
 }  // namespace

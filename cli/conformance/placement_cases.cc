@@ -268,11 +268,12 @@ absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
 }
 
 absl::Status CheckCandidates(const Session& session, const Pod& pod,
-                             const PostFilterResponse& response) {
-  if (response.candidates_size() > kMaxCandidates)
-    return Wrong(kCandidates, absl::StrCat(response.candidates_size(), " candidates"));
+                             const PreemptionCandidates& candidates) {
+  const int count = candidates.candidates_size();
+  if (count == 0 || count > kMaxCandidates)
+    return Wrong(kCandidates, absl::StrCat(count, " candidates"));
   const TestCluster& cluster = session.cluster();
-  for (const PreemptionCandidate& candidate : response.candidates()) {
+  for (const PreemptionCandidate& candidate : candidates.candidates()) {
     const Plugins plugins = session.kit().At(EXTENSION_POINT_POST_FILTER);
     if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end())
       return Wrong(kCandidatePlugin,
@@ -315,16 +316,18 @@ absl::Status PostFilter(const Kit& kit) {
     *request.mutable_header() = session.Header(attempt);
     const auto answer = session.Call(request);
     CONFORMANCE_TRY(ExpectOk(answer));
+    if (answer.message.outcome_case() == PostFilterResponse::OUTCOME_NOT_SET)
+      return Wrong(kPostFilterOutcome, "there is none");
+    if (answer.message.has_questions()) return Wrong(kQuestionsAllowed, "the request has none");
     if (answer.message.has_rejection()) {
-      if (!answer.message.candidates().empty())
-        return Wrong(kCandidates, "candidates together with a rejection");
       CONFORMANCE_TRY(
-          CheckStatus(answer.message.rejection(), "PostFilterResponse.rejection",
+          CheckStatus(answer.message.rejection().status(), "PreemptionRejection.status",
                       kit.At(EXTENSION_POINT_POST_FILTER),
                       {CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_ERROR},
                       kPostFilterRejection, kSummaryBytes));
     }
-    CONFORMANCE_TRY(CheckCandidates(session, pod, answer.message));
+    if (answer.message.has_candidates())
+      CONFORMANCE_TRY(CheckCandidates(session, pod, answer.message.candidates()));
   }
   return any ? absl::OkStatus() : Skipped("the host rejects none of the kit's pods on all nodes");
 }

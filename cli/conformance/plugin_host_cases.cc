@@ -158,7 +158,7 @@ absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& pl
   break_it(profile);
   const auto answer = session.Call(request);
   CONFORMANCE_TRY(ExpectOk(answer));
-  if (answer.message.problems().empty()) return Wrong(rule, "Configure has no problem with it");
+  if (FirstError(answer.message) == nullptr) return Wrong(rule, "Configure has no problem with it");
   bool is_named = false;
   for (const ConfigProblem& problem : answer.message.problems()) {
     if (problem.message().empty() || problem.profile() != "another")
@@ -259,10 +259,10 @@ absl::Status ReplacesAsAWhole(const Kit& kit) {
   request.mutable_profiles(0)->set_name("another");
   const auto answer = session.Call(request);
   CONFORMANCE_TRY(ExpectOk(answer));
-  if (!answer.message.problems().empty()) {
-    return Wrong(kConfigureInForce,
-                 absl::StrCat("the same profile under another name has a problem: ",
-                              answer.message.problems(0).message()));
+  if (const ConfigProblem* error = FirstError(answer.message); error != nullptr) {
+    return Wrong(
+        kConfigureInForce,
+        absl::StrCat("the same profile under another name has a problem: ", error->message()));
   }
   if (kit.Can(CAPABILITY_INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
   session.OpenStream();
@@ -342,9 +342,81 @@ absl::Status ProbeStates(const Kit& kit) {
   return CheckProbe(kit, session.Call(whole), ProbeResponse::STATE_READY, kProbeReady);
 }
 
-absl::Status DrainEnds(const Kit& kit) {
-  if (kit.Can(CAPABILITY_INLINE_NODES))
-    return Skipped("a host with INLINE_NODES keeps no attempts");
+// A check of the session's configuration under the name "another". Errors: `rule` if it has a
+// problem, or has none with a wrong one.
+absl::Status Check(const Session& session, const Rule& rule, bool is_wrong) {
+  ConfigureRequest request = session.Configuration();
+  request.set_validate_only(true);
+  ProfileConfig* profile = request.mutable_profiles(0);
+  profile->set_name("another");
+  if (is_wrong) profile->mutable_points(0)->add_plugins("NoSuchPlugin");
+  const auto answer = session.Call(request);
+  if (!answer.status.ok())
+    return Wrong(rule, absl::StrCat("the check returns ", Describe(answer.status)));
+  const ConfigProblem* const error = FirstError(answer.message);
+  if (is_wrong == (error != nullptr)) return absl::OkStatus();
+  return Wrong(rule, is_wrong ? "the check has no problem with an unknown plugin"
+                              : absl::StrCat("the check has a problem: ", error->message()));
+}
+
+absl::Status ChecksOnly(const Kit& kit) {
+  Session unknown(kit);
+  CONFORMANCE_TRY(unknown.Connect());
+  CONFORMANCE_TRY(Check(unknown, kValidateOnly, false));
+  CONFORMANCE_TRY(Check(unknown, kValidateOnly, true));
+  const bool is_mirrored = !kit.Can(CAPABILITY_INLINE_NODES) && kit.HasAlgorithm();
+  if (is_mirrored) {
+    CONFORMANCE_TRY(ExpectError(unknown.PreFilter(1, "p"), {CallError::REASON_SESSION_UNKNOWN},
+                                kValidateUnknown));
+  } else {
+    CONFORMANCE_TRY(
+        CheckProbe(kit, unknown.Probe(), ProbeResponse::STATE_INITIALIZING, kValidateUnknown));
+  }
+  // No session is forgotten for those that are checked.
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  CONFORMANCE_TRY(session.Configure());
+  for (int i = 0; i < kSessionsInTurn; ++i) {
+    Session checked(kit);
+    CONFORMANCE_TRY(checked.Connect());
+    CONFORMANCE_TRY(Check(checked, kValidateOnly, false));
+  }
+  CONFORMANCE_TRY(Check(session, kValidateOnly, false));
+  if (!is_mirrored) return absl::OkStatus();
+  session.OpenStream();
+  session.SendSnapshot(MakeCluster(), 1);
+  const auto still = session.PreFilter(1, session.cluster().pending[0].uid());
+  if (!still.status.ok()) {
+    return Wrong(kValidateOnly,
+                 absl::StrCat("after the check, PreFilter returns ", Describe(still.status)));
+  }
+  PreFilterRequest other;
+  *other.mutable_header() = session.Header(2);
+  other.mutable_header()->set_profile("another");
+  other.set_pod_uid(session.cluster().pending[0].uid());
+  return ExpectError(session.Call(other), {CallError::REASON_NOT_CONFIGURED}, kValidateOnly);
+}
+
+// A host without attempts may forget the session at once.
+absl::Status EndsWithoutAttempts(const Kit& kit) {
+  Session session(kit);
+  Session other(kit);
+  for (Session* each : {&session, &other}) {
+    CONFORMANCE_TRY(each->Open(MakeCluster()));
+    CONFORMANCE_TRY(ExpectAlive(*each, 1));
+  }
+  EndSessionRequest end;
+  end.set_session_id(session.id());
+  for (int i = 0; i < 2; ++i) CONFORMANCE_TRY(ExpectOk(session.Call(end)));
+  const auto ended = session.Probe();
+  CONFORMANCE_TRY(ExpectOk(ended));
+  if (ended.message.state() == ProbeResponse::STATE_READY)
+    return Wrong(kProbeDraining, "Probe says READY");
+  return CheckProbe(kit, other.Probe(), ProbeResponse::STATE_READY, kOneCache);
+}
+
+absl::Status SessionEnds(const Kit& kit) {
+  if (kit.Can(CAPABILITY_INLINE_NODES) || !kit.HasAlgorithm()) return EndsWithoutAttempts(kit);
   Session session(kit);
   Session other(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
@@ -352,36 +424,35 @@ absl::Status DrainEnds(const Kit& kit) {
   const std::string uid = session.cluster().pending[0].uid();
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   CONFORMANCE_TRY(ExpectAlive(other, 1));
-  DrainRequest drain;
-  drain.set_session_id(session.id());
-  for (int i = 0; i < 2; ++i) CONFORMANCE_TRY(ExpectOk(session.Call(drain)));
+  EndSessionRequest end;
+  end.set_session_id(session.id());
+  for (int i = 0; i < 2; ++i) CONFORMANCE_TRY(ExpectOk(session.Call(end)));
   CONFORMANCE_TRY(CheckProbe(kit, session.Probe(), ProbeResponse::STATE_DRAINING, kProbeDraining));
-  if (kit.HasAlgorithm()) {
-    CONFORMANCE_TRY(ExpectError(session.PreFilter(2, uid), {CallError::REASON_DRAINING}, kDrain));
-    if (kit.Has(EXTENSION_POINT_FILTER)) {
-      const auto filter = session.Filter(1);
-      if (!filter.status.ok()) {
-        return Wrong(kDrain, absl::StrCat("Filter of an attempt in progress returns ",
-                                          Describe(filter.status)));
-      }
+  CONFORMANCE_TRY(
+      ExpectError(session.PreFilter(2, uid), {CallError::REASON_DRAINING}, kEndSession));
+  if (kit.Has(EXTENSION_POINT_FILTER)) {
+    const auto filter = session.Filter(1);
+    if (!filter.status.ok()) {
+      return Wrong(kEndSessionAttempts, absl::StrCat("Filter of an attempt in progress returns ",
+                                                     Describe(filter.status)));
     }
   }
   CONFORMANCE_TRY(ExpectError(session.Call(session.Configuration()), {CallError::REASON_DRAINING},
                               kConfigureDraining));
-  // Only the session drains, not the host.
+  // Only the session ends, and the host stays.
   CONFORMANCE_TRY(CheckProbe(kit, other.Probe(), ProbeResponse::STATE_READY, kOneCache));
   return ExpectAlive(other, 2);
 }
 
-absl::Status DrainOfUnknownSession(const Kit& kit) {
+absl::Status EndOfUnknownSession(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Connect());
-  DrainRequest drain;
-  drain.set_session_id(session.id());
-  const auto answer = session.Call(drain);
+  EndSessionRequest end;
+  end.set_session_id(session.id());
+  const auto answer = session.Call(end);
   if (answer.status.ok()) return absl::OkStatus();
-  return Wrong(kDrainAgain,
-               absl::StrCat("Drain of an unknown session returns ", Describe(answer.status)));
+  return Wrong(kEndSessionUnknown,
+               absl::StrCat("EndSession of an unknown session returns ", Describe(answer.status)));
 }
 
 }  // namespace
@@ -409,11 +480,14 @@ std::vector<Case> PluginHostCases() {
       {kService, "configure-args-of-unknown-plugin", "arguments of an unknown plugin are a problem",
        ArgsOfUnknownPlugin},
       {kService, "configure-malformed", "invalid session ids are INVALID", MalformedConfigure},
+      {kService, "configure-validate-only", "a check has the same problems, and changes nothing",
+       ChecksOnly},
       {kService, "sessions-in-turn", "72 sessions in turn beside a permanent one", SessionsInTurn},
       {kService, "probe", "INITIALIZING until the snapshot is complete, then READY", ProbeStates},
-      {kService, "drain", "no new attempts, current ones end, other sessions continue", DrainEnds},
-      {kService, "drain-unknown-session", "draining an unknown session is not an error",
-       DrainOfUnknownSession},
+      {kService, "end-session", "no new attempts, current ones end, other sessions continue",
+       SessionEnds},
+      {kService, "end-unknown-session", "the end of an unknown session is not an error",
+       EndOfUnknownSession},
   };
 }
 

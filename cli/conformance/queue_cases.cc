@@ -140,16 +140,20 @@ absl::Status CheckHints(const Session& session, const std::vector<SyncResponse>&
   return absl::OkStatus();
 }
 
-absl::Status HintsOfWaitingPods(const Kit& kit) {
+// The plugins that can have rejected a pod.
+Plugins Rejectors(const Kit& kit) {
   Plugins rejectors = kit.At(EXTENSION_POINT_FILTER);
   for (const std::string& name : kit.At(EXTENSION_POINT_PRE_FILTER)) {
     if (std::find(rejectors.begin(), rejectors.end(), name) == rejectors.end())
       rejectors.push_back(name);
   }
-  if (rejectors.empty())
-    return Skipped("no plugin at PRE_FILTER or FILTER that could have rejected a pod");
-  Session session(kit);
-  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  return rejectors;
+}
+
+constexpr char kNoRejector[] = "no plugin at PRE_FILTER or FILTER that could have rejected a pod";
+
+// A change by which all pending pods wait since event `since`.
+SyncRequest AllWait(const Session& session, const Plugins& rejectors, uint64_t since) {
   SyncRequest request;
   request.set_phase(SyncRequest::PHASE_DELTA);
   request.set_version(session.version() + 1);
@@ -157,8 +161,17 @@ absl::Status HintsOfWaitingPods(const Kit& kit) {
     UnschedulablePod* waiting = request.add_unschedulable_pods();
     waiting->set_uid(pod.uid());
     waiting->mutable_rejected_by()->Add(rejectors.begin(), rejectors.end());
-    waiting->set_since(100);
+    waiting->set_since(since);
   }
+  return request;
+}
+
+absl::Status HintsOfWaitingPods(const Kit& kit) {
+  const Plugins rejectors = Rejectors(kit);
+  if (rejectors.empty()) return Skipped(kNoRejector);
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  SyncRequest request = AllWait(session, rejectors, 100);
   // A pod that no longer waits, and an unknown pod.
   request.add_removed_unschedulable_pod_uids("unknown");
   session.Send(request);
@@ -190,6 +203,105 @@ absl::Status HintsOfWaitingPods(const Kit& kit) {
   return CheckHints(session, session.sync().received(), rejectors, 105);
 }
 
+constexpr char kStorageClass[] = "StorageClass";
+constexpr char kCsiNode[] = "CSINode";
+
+// Names a StorageClass or a CSINode, each with the same name.
+ObjectReference Reference(const std::string& kind) {
+  ObjectReference reference;
+  reference.set_kind(kind);
+  reference.set_name("namesake");
+  return reference;
+}
+Change UpsertNamesake(const std::string& kind) {
+  Change change;
+  const std::string name = Reference(kind).name();
+  if (kind == kCsiNode) {
+    change.mutable_object_upsert()->mutable_csi_node()->set_name(name);
+  } else {
+    change.mutable_object_upsert()->mutable_storage_class()->set_name(name);
+    change.mutable_object_upsert()->mutable_storage_class()->set_provisioner("example.com/disk");
+  }
+  return change;
+}
+Change RemoveNamesake(const std::string& kind) {
+  Change change;
+  *change.mutable_object_remove() = Reference(kind);
+  return change;
+}
+
+// Whether a plugin that could have rejected a pod registered that an object of this kind is added.
+bool RegisteredAdd(const Kit& kit, const Plugins& rejectors, const std::string& kind) {
+  for (const PluginInfo& plugin : kit.info().plugins()) {
+    if (std::find(rejectors.begin(), rejectors.end(), plugin.name()) == rejectors.end()) continue;
+    for (const ClusterEvent& event : plugin.wake_up_events()) {
+      if (event.resource() == kind &&
+          std::count(event.actions().begin(), event.actions().end(), ClusterEvent::ACTION_ADD) > 0)
+        return true;
+    }
+  }
+  return false;
+}
+
+// Sends the changes together with the event that the kind's object was added, for which all pending
+// pods wait.
+absl::Status SendAdded(Session* session, const Plugins& rejectors, const std::string& kind,
+                       uint64_t number, const std::vector<Change>& changes) {
+  SyncRequest request = AllWait(*session, rejectors, number);
+  request.mutable_changes()->Add(changes.begin(), changes.end());
+  QueueEvent* event = request.add_events();
+  event->set_number(number);
+  event->mutable_event()->set_resource(kind);
+  event->mutable_event()->add_actions(ClusterEvent::ACTION_ADD);
+  *event->mutable_object() = Reference(kind);
+  session->Send(request);
+  return ExpectAlive(*session, number);
+}
+
+bool HasHint(const std::vector<SyncResponse>& received, uint64_t number) {
+  for (const SyncResponse& response : received) {
+    for (const QueueHint& hint : response.queue_hints().hints()) {
+      if (hint.number() == number) return true;
+    }
+  }
+  return false;
+}
+
+absl::Status References(const Kit& kit) {
+  const Plugins rejectors = Rejectors(kit);
+  if (rejectors.empty()) return Skipped(kNoRejector);
+  const bool is_class = RegisteredAdd(kit, rejectors, kStorageClass);
+  if (!is_class && !RegisteredAdd(kit, rejectors, kCsiNode))
+    return Skipped("no plugin that registered ADD of StorageClass or CSINode");
+  const std::string kind = is_class ? kStorageClass : kCsiNode;
+  const std::string other = is_class ? kCsiNode : kStorageClass;
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  CONFORMANCE_TRY(SendAdded(&session, rejectors, kind, 101, {UpsertNamesake(kind)}));
+  // Acknowledged after the evaluation of the event, on the stream of the hints.
+  const auto evaluated = [&](const std::vector<SyncResponse>& received) {
+    return HasHint(received, 101) ||
+           std::any_of(received.begin(), received.end(), [&](const SyncResponse& response) {
+             return response.ack().version() >= session.version();
+           });
+  };
+  session.sync().Await(evaluated, kSoon);
+  if (!HasHint(session.sync().received(), 101))
+    return Skipped(absl::StrCat("no plugin gives a hint when a ", kind, " is added"));
+  CONFORMANCE_TRY(SendAdded(&session, rejectors, kind, 102, {RemoveNamesake(other)}));
+  const auto hinted = [](const auto& received) { return HasHint(received, 102); };
+  if (!session.sync().Await(hinted, kSoon)) {
+    return Late(Wrong(kReferenceKind, absl::StrCat("after the removal of a ", other, ", the ", kind,
+                                                   " of that name is unknown")));
+  }
+  CONFORMANCE_TRY(
+      SendAdded(&session, rejectors, kind, 103, {RemoveNamesake(kind), UpsertNamesake(other)}));
+  session.sync().AwaitAck(session.version(), kSoon);
+  if (!HasHint(session.sync().received(), 103)) return absl::OkStatus();
+  return Wrong(kEventStates, absl::StrCat("a hint about a removed ", kind, ", while a ", other,
+                                          " has that name"));
+}
+
 }  // namespace
 
 std::vector<Case> QueueCases() {
@@ -201,9 +313,11 @@ std::vector<Case> QueueCases() {
        PreEnqueue},
       {"PreEnqueueService", "pre-enqueue-errors",
        "unknown pods, profiles and sessions, and too many pods return an error", PreEnqueueErrors},
-      {"QueueingHintService", "wakes",
-       "only waiting pods are woken, by plugins that rejected them, for sent events",
+      {"QueueingHintService", "hints",
+       "hints name only waiting pods, plugins that rejected them, and sent events",
        HintsOfWaitingPods},
+      {"QueueingHintService", "references", "a reference names an object of its kind only",
+       References},
   };
 }
 

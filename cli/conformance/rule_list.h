@@ -63,10 +63,14 @@
   R(kConfigureDraining, "plugin_host.proto", "PluginHostService.Configure",                        \
     "UNAVAILABLE/DRAINING")                                                                        \
   R(kConfigureInForce, "plugin_host.proto", "ConfigureResponse.problems",                          \
-    "Empty: it is in force. Otherwise nothing changed")                                            \
+    "Without one of severity ERROR the configuration is in force; otherwise nothing changed")      \
   R(kProblem, "plugin_host.proto", "ConfigProblem", "One fault of a configuration")                \
   R(kArgsStrict, "plugin_host.proto", "PluginArgs.args_json", "Hosts read it strictly")            \
   R(kSessions, "plugin_host.proto", "ConfigureRequest.session_id", "A host keeps at least 8")      \
+  R(kValidateOnly, "plugin_host.proto", "ConfigureRequest.validate_only",                          \
+    "Check only: answer as otherwise, and change nothing")                                         \
+  R(kValidateUnknown, "plugin_host.proto", "ConfigureRequest.validate_only",                       \
+    "The session may be unknown, and stays so")                                                    \
   R(kProbeInitialising, "plugin_host.proto", "ProbeResponse.State.INITIALIZING",                   \
     "Not configured, or no complete snapshot yet")                                                 \
   R(kProbeReady, "plugin_host.proto", "ProbeResponse.State.READY", "Calls are answered")           \
@@ -75,10 +79,14 @@
     "REQUIRED. The instance that answers")                                                         \
   R(kProbeVersion, "plugin_host.proto", "ProbeResponse.snapshot_version",                          \
     "Version that the session's cache has reached; 0: none")                                       \
-  R(kDrain, "plugin_host.proto", "PluginHostService.Drain",                                        \
-    "Asks the host to accept no new attempts; attempts in progress may end")                       \
-  R(kDrainAgain, "plugin_host.proto", "PluginHostService.Drain", "Idempotent, irrevocable")        \
-  R(kProbeDraining, "plugin_host.proto", "ProbeResponse.State.DRAINING", "Drain was called")       \
+  R(kEndSession, "plugin_host.proto", "PluginHostService.EndSession",                              \
+    "it begins no attempt in this session any more")                                               \
+  R(kEndSessionAttempts, "plugin_host.proto", "PluginHostService.EndSession",                      \
+    "Attempts in progress may end")                                                                \
+  R(kEndSessionUnknown, "plugin_host.proto", "PluginHostService.EndSession",                       \
+    "Idempotent, irrevocable; an unknown session succeeds")                                        \
+  R(kProbeDraining, "plugin_host.proto", "ProbeResponse.State.DRAINING",                           \
+    "EndSession or Drain was called, or the host is about to exit")                                \
   R(kSyncReplaces, "cluster_state.proto", "ClusterStateService.Sync",                              \
     "A new stream of the same session replaces the old one and its cache")                         \
   R(kSyncSession, "cluster_state.proto", "SyncRequest.session_id",                                 \
@@ -95,6 +103,8 @@
     "Attempts that are over: the host drops what it keeps under them")                             \
   R(kSyncOrder, "cluster_state.proto", "SyncRequest.node_order",                                   \
     "The order in which nodes are examined")                                                       \
+  R(kPushResults, "cluster_state.proto", "SyncRequest.push_results",                               \
+    "What became of pushes, in any phase")                                                         \
   R(kSyncUnknownChange, "cluster_state.proto", "Change",                                           \
     "a host ignores changes that it does not know")                                                \
   R(kPodRemoveUnknown, "cluster_state.proto", "PodRemove",                                         \
@@ -118,6 +128,9 @@
   R(kStaleMargin, "call.proto", "CallHeader.exact_version",                                        \
     "with as much of the call's time left as the answer needs to arrive: a fifth, at most 20 ms")  \
   R(kOneCache, "call.proto", "CallHeader.session_id", "A host keeps one cache per session")        \
+  R(kReferenceKind, "objects.proto", "ObjectReference.kind", "REQUIRED. Kubernetes' kind")         \
+  R(kEventStates, "queueing_hint.proto", "QueueEvent.about",                                       \
+    "ignores the event if the cache lacks the states of the object that its action needs")         \
   R(kHintKnown, "queueing_hint.proto", "QueueHint.uid", "REQUIRED. A waiting pod")                 \
   R(kHintPlugin, "queueing_hint.proto", "QueueHint.plugin", "it must have rejected the pod")       \
   R(kHintEvent, "queueing_hint.proto", "QueueHint.event", "REQUIRED unless `number` is 0")         \
@@ -142,17 +155,15 @@
     "Plugins that restricted the nodes, in profile order")                                         \
   R(kNodeNames, "filter.proto", "NodeNames.names", "Sorted, no duplicates")                        \
   R(kFilterReadOnly, "filter.proto", "FilterService.Filter", "Read-only")                          \
-  R(kFilterNodes, "filter.proto", "FilterRequest.nodes", "The nodes to evaluate, in order")        \
-  R(kFilterAll, "filter.proto", "FilterRequest.nodes", "Absent: every node in node order")         \
-  R(kFilterOffset, "filter.proto", "FilterRequest.start_offset",                                   \
+  R(kFilterWhat, "filter.proto", "FilterRequest.what", "REQUIRED")                                 \
+  R(kFilterNodes, "filter.proto", "NodeSearch.nodes", "The nodes to evaluate, in order")           \
+  R(kFilterAll, "filter.proto", "NodeSearch.nodes", "Absent: every node in node order")            \
+  R(kFilterOffset, "filter.proto", "NodeSearch.start_offset",                                      \
     "Position in that list at which to begin, modulo its length")                                  \
-  R(kFilterEnough, "filter.proto", "FilterRequest.percentage_of_nodes_to_score",                   \
-    "The search ends at one more feasible node than that, which is not counted")                   \
-  R(kFilterFirst, "filter.proto", "FilterRequest.first_feasible_only",                             \
-    "One feasible node is enough")                                                                 \
-  R(kHypotheses, "filter.proto", "FilterRequest.simulated_nodes",                                  \
-    "evaluate each of these, in order, as a node of a list")                                       \
-  R(kHypothesesLimit, "filter.proto", "FilterRequest.simulated_nodes", "At most 65,536")           \
+  R(kFilterEnough, "filter.proto", "NodeSearch.num_feasible_nodes_to_find",                        \
+    "The search ends at one more feasible node than this, which is not counted")                   \
+  R(kHypotheses, "filter.proto", "NodeSimulation.nodes", "Evaluated in order, as nodes of a list") \
+  R(kHypothesesLimit, "filter.proto", "NodeSimulation.nodes", "At most 65,536")                    \
   R(kHypothesisContinues, "filter.proto", "SimulatedNode.continues",                               \
     "Begin where the previous simulated node in the list ended, which has the same node")          \
   R(kHypothesisRemoved, "filter.proto", "SimulatedNode.removed_pod_uids",                          \
@@ -188,13 +199,20 @@
   R(kFusedAttempt, "cycle.proto", "CycleResponse.attempt_id", "REQUIRED. Of the request")          \
   R(kFusedDeadline, "cycle.proto", "CycleRequest.deadline_micros",                                 \
     "Microseconds that the host may spend, waiting for the version included")                      \
-  R(kFusedScore, "cycle.proto", "CycleResponse.score",                                             \
-    "Absent unless more than one node is feasible")                                                \
+  R(kFusedOutcome, "cycle.proto", "CycleResponse.outcome", "REQUIRED")                             \
+  R(kFusedRejection, "cycle.proto", "CycleRejection.pre_filter", "With its `rejection`")           \
+  R(kFusedEvaluation, "cycle.proto", "CycleEvaluation.pre_filter", "Without `rejection`")          \
+  R(kFusedPercentage, "cycle.proto", "CycleRequest.percentage_of_nodes_to_score",                  \
+    "How many of the n nodes that PreFilter left must be feasible before the search ends")         \
+  R(kFusedScore, "cycle.proto", "CycleEvaluation.score", "Absent unless nodes were scored")        \
   R(kFusedSingle, "cycle.proto", "CycleRequest.score_single_node",                                 \
     "Score also where a single node is feasible")                                                  \
-  R(kFusedFilter, "cycle.proto", "CycleResponse.filter", "Absent if PreFilter rejected")           \
-  R(kCandidates, "post_filter.proto", "PostFilterResponse.candidates", "best first, at most 32")   \
-  R(kPostFilterRejection, "post_filter.proto", "PostFilterResponse.rejection",                     \
+  R(kFusedFilter, "cycle.proto", "CycleEvaluation.filter", "REQUIRED")                             \
+  R(kPostFilterOutcome, "post_filter.proto", "PostFilterResponse.outcome", "REQUIRED")             \
+  R(kQuestionsAllowed, "post_filter.proto", "PostFilterResponse.questions",                        \
+    "Only if the request has others_filter")                                                       \
+  R(kCandidates, "post_filter.proto", "PreemptionCandidates.candidates", "Best first, 1 to 32")    \
+  R(kPostFilterRejection, "post_filter.proto", "PreemptionRejection.status",                       \
     "UNSCHEDULABLE, UNSCHEDULABLE_AND_UNRESOLVABLE or ERROR of the first plugin that objected")    \
   R(kVictims, "post_filter.proto", "PreemptionCandidate.victim_uids",                              \
     "the most important first; at least one, each once")                                           \

@@ -30,9 +30,10 @@ ConfigureRequest Session::Configuration() const {
 absl::Status Session::Configure() {
   const auto answer = Call(Configuration());
   CONFORMANCE_TRY(ExpectOk(answer));
-  if (answer.message.problems().empty()) return absl::OkStatus();
-  return Wrong(kConfigureInForce, absl::StrCat("an accepted configuration now has a problem: ",
-                                               answer.message.problems(0).message()));
+  const ConfigProblem* const error = FirstError(answer.message);
+  if (error == nullptr) return absl::OkStatus();
+  return Wrong(kConfigureInForce,
+               absl::StrCat("an accepted configuration now has a problem: ", error->message()));
 }
 
 void Session::OpenStream() {
@@ -131,13 +132,25 @@ Answer<PreFilterResponse> Session::PreFilter(uint64_t attempt, const std::string
   return Call(request);
 }
 
-Answer<FilterResponse> Session::Filter(uint64_t attempt, FilterRequest request) const {
+Answer<FilterResponse> Session::Filter(uint64_t attempt, NodeSearch search) const {
+  FilterRequest request;
   *request.mutable_header() = Header(attempt);
-  if (is_inline() && request.simulated_nodes().empty()) {
-    const std::vector<uint32_t> all = FirstSlots(static_cast<int>(cluster_.nodes.size()));
-    if (!request.has_nodes()) request.mutable_nodes()->mutable_slots()->Add(all.begin(), all.end());
-    request.set_percentage_of_nodes_to_score(100);
-  }
+  const std::vector<uint32_t> all = FirstSlots(static_cast<int>(cluster_.nodes.size()));
+  if (is_inline() && !search.has_nodes())
+    search.mutable_nodes()->mutable_slots()->Add(all.begin(), all.end());
+  const size_t count =
+      search.has_nodes() ? static_cast<size_t>(search.nodes().slots_size()) : all.size();
+  if (is_inline() || search.num_feasible_nodes_to_find() == 0)
+    search.set_num_feasible_nodes_to_find(static_cast<uint32_t>(std::max<size_t>(count, 1)));
+  *request.mutable_search() = std::move(search);
+  Complete(&request);
+  return Call(request);
+}
+
+Answer<FilterResponse> Session::Simulate(uint64_t attempt, NodeSimulation simulation) const {
+  FilterRequest request;
+  *request.mutable_header() = Header(attempt);
+  *request.mutable_simulation() = std::move(simulation);
   Complete(&request);
   return Call(request);
 }

@@ -89,8 +89,10 @@ class Session {
   }
   // Calls at the session's version, with the header of an attempt.
   Answer<v1beta1::PreFilterResponse> PreFilter(uint64_t attempt, const std::string& uid) const;
-  Answer<v1beta1::FilterResponse> Filter(uint64_t attempt,
-                                         v1beta1::FilterRequest request = {}) const;
+  // Without a number all nodes are evaluated, and on an inline host in any case.
+  Answer<v1beta1::FilterResponse> Filter(uint64_t attempt, v1beta1::NodeSearch search = {}) const;
+  Answer<v1beta1::FilterResponse> Simulate(uint64_t attempt,
+                                           v1beta1::NodeSimulation simulation) const;
   Answer<v1beta1::PreScoreResponse> PreScore(uint64_t attempt,
                                              const std::vector<uint32_t>& slots) const;
   Answer<v1beta1::ScoreResponse> Score(uint64_t attempt, const std::vector<uint32_t>& slots) const;

@@ -15,18 +15,13 @@ namespace {
 
 using nlohmann::json;
 
-std::string KeyOf(const v1beta1::ClusterObject& object) {
-  return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
-}
-
 template <typename Write>
 std::string KeyOf(const Write& write) {
-  v1beta1::ClusterObject named;
-  v1beta1::GenericObject& custom = *named.mutable_generic_object();
-  custom.set_resource(write.resource());
-  custom.set_namespace_(write.namespace_());
-  custom.set_name(write.name());
-  return KeyOf(named);
+  v1beta1::ObjectReference reference;
+  reference.set_kind(write.resource());
+  reference.set_namespace_(write.namespace_());
+  reference.set_name(write.name());
+  return kube::KeyOf(reference);
 }
 
 absl::Status Conflict(const std::string& name) {
@@ -66,7 +61,8 @@ absl::StatusOr<kube::ClusterObjectPtr> CustomObjectOf(const std::string& resourc
 
 CustomObjects::CustomObjects(const std::vector<kube::ClusterObjectPtr>& objects) {
   for (const kube::ClusterObjectPtr& object : objects) {
-    if (object->object.has_generic_object()) objects_[KeyOf(object->object)] = object;
+    if (object->object.has_generic_object())
+      objects_[KeyOf(object->object.generic_object())] = object;
   }
 }
 

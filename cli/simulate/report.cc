@@ -46,7 +46,7 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::Algorith
   if (!every_attempt_ && attempts_.contains(pod.uid())) return;
   AttemptReport report;
   // Omits nodes after PreFilter that were not examined: a plugin failed there.
-  const auto& left = response.pre_filter().node_names().names();
+  const auto& left = framework::PreFilterOf(response).node_names().names();
   std::vector<uint32_t> slots = (*cluster_)->node_order();
   report.nodes = static_cast<uint32_t>(slots.size());
   std::erase_if(slots, [&](uint32_t slot) {
@@ -55,7 +55,8 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::Algorith
   diagnostics::FillNodes(
       {result.examined_slots, result.feasible_positions, result.totals,
        result.diagnosis.absent_nodes_reason, result.tried_slot, result.tried_status,
-       response.filter(), result.placed_together ? result.explained : response.score(),
+       response.evaluation().filter(),
+       result.placed_together ? result.explained : response.evaluation().score(),
        profile.score_plugins, profile.skipped_score_plugins},
       slots,
       [this](uint32_t slot) -> const std::string& {
@@ -74,7 +75,7 @@ void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::Algorith
     report.reasons = framework::NodesByReason(result.diagnosis);
   }
   if (result.is_group) {
-    const Group group = {response.group().name(), result.others.size() + 1};
+    const Group group = {response.plan().group().name(), result.others.size() + 1};
     for (const v1beta1::PlannedPlacement& other : result.others) groups_[other.pod_uid()] = group;
     groups_[pod.uid()] = group;
   }

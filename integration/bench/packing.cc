@@ -206,25 +206,26 @@ class Replay {
     v1beta1::CycleRequest request;
     request.mutable_header()->set_profile(kProfile);
     request.mutable_header()->set_attempt_id(arrived_);
-    request.mutable_pre_filter()->set_pod_uid(uid);
-    request.mutable_filter()->set_percentage_of_nodes_to_score(100);
+    request.set_pod_uid(uid);
+    request.set_percentage_of_nodes_to_score(100);
     v1beta1::CycleResponse response;
     const absl::Time begin = absl::Now();
     const runtime::CallStatus status = session_->Cycle(request, now_, &response);
     (task.gpus > 0 ? micros_ : micros_without_gpus_)
         .push_back(absl::ToDoubleMicroseconds(absl::Now() - begin));
-    if (!status.ok() || response.filter().has_error() || response.score().has_error())
+    if (!status.ok() || response.evaluation().filter().has_error() ||
+        response.evaluation().score().has_error())
       Die(absl::StrCat("a cycle failed: ", status.message(), response.ShortDebugString()));
     std::vector<size_t> feasible;
-    for (size_t i = 0; i < response.filter().processed(); ++i) {
-      if ((response.filter().feasible()[i / 8] >> (i % 8)) & 1) feasible.push_back(i);
+    for (size_t i = 0; i < response.evaluation().filter().processed(); ++i) {
+      if ((response.evaluation().filter().feasible()[i / 8] >> (i % 8)) & 1) feasible.push_back(i);
     }
     delta_.add_ended_attempts(arrived_);
     if (feasible.empty()) {
       delta_.add_changes()->mutable_pod_remove()->set_uid(uid);
       return;
     }
-    const size_t chosen = Choose(task, feasible, response.score());
+    const size_t chosen = Choose(task, feasible, response.evaluation().score());
     Place(task, chosen, copy);
   }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Hosts in other languages, built from the contract alone, work beside the built-in plugins. Usage: examples_test.sh
 # FOLDER-WITH-OUTBOARD LANGUAGE...
-# Languages: go, java. With both, one more scenario uses both hosts.
+# Languages: go, java, plain_python. With Go and Java, one more scenario uses both hosts.
 set -euo pipefail
 bin=$1
 shift
@@ -54,6 +54,7 @@ YAML
 {
   pod web-1 'app: web, example.com/needs-licence: ""'
   pod web-2 'app: web'
+  pod thrifty-1 'app: thrifty, example.com/max-price: "15"'
 } >"$dir/pods.yaml"
 
 failed=0
@@ -96,6 +97,12 @@ for language in "$@"; do
       expect "no licences at all" '"c":{"code":"UnschedulableAndUnresolvable","plugin":"Licences","reasons":["node(s) had no free licence"]}'
       expect "the cheapest of all" '{"pod":"default/web-2","result":"scheduled","node":"a"'
       ;;
+    plain_python)
+      simulate '{name: Budget}, {name: CheapNodes, weight: 50}' plain_python
+      expect "the cheapest of all" '{"pod":"default/web-2","result":"scheduled","node":"a"'
+      expect "the only node that is cheap enough" '{"pod":"default/thrifty-1","result":"scheduled","node":"a"'
+      expect "too expensive" '"b":{"code":"UnschedulableAndUnresolvable","plugin":"Budget","reasons":["node(s) were too expensive"]}'
+      ;;
     *)
       echo "no example in $language"
       exit 1
@@ -106,6 +113,19 @@ if [[ " $* " == *" go "* && " $* " == *" java "* ]]; then
   simulate '{name: PowerDomains, weight: 50}, {name: Licences}' go java
   expect "the node that both accept" '{"pod":"default/web-1","result":"scheduled","node":"d"'
   expect "the preference of one host" '{"pod":"default/web-2","result":"scheduled","node":"b"'
+fi
+# A client in Java reads the errors of all hosts.
+if [[ " $* " == *" java "* ]]; then
+  declare -A plugins=([go]=PowerDomains [java]=Licences)
+  built=$here/../../build/examples/java
+  for language in "$@"; do
+    timeout 60 java -cp "$built/test-classes:$built/licences-1.jar:$built/lib/*" example.ErrorsOfTheContract \
+      "unix:$dir/$language.sock" "${plugins[$language]}" >"$dir/errors" 2>&1 || {
+      echo "FAILED: a client in Java reads the errors of the host in $language"
+      cat "$dir/errors"
+      failed=1
+    }
+  done
 fi
 # The hosts also keep the contract.
 for language in "$@"; do

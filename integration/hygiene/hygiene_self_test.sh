@@ -169,6 +169,18 @@ fresh
 # shellcheck disable=SC2016
 printf '```\n[x](nowhere.md)\n```\n' >"$tree/docs/a.md"; accepts links 'a fenced block'
 
+quoting() { # LINES
+  fresh
+  printf 'one\n  two\nthree\n' >"$tree/shim/queue/q.txt"
+  # shellcheck disable=SC2016
+  printf '<!-- quotes: %s -->\n```text\n%b```\n' shim/queue/q.txt "$1" >"$tree/docs/a.md"
+}
+quoting '  two\nthree\n'; accepts quotes 'a part of the file'
+quoting 'two\n'; expect quotes 'docs/a.md:2: not a part of shim/queue/q.txt'
+quoting 'one\nthree\n'; expect quotes 'docs/a.md:2: not a part of shim/queue/q.txt'
+quoting ''; expect quotes 'docs/a.md:2: not a part of shim/queue/q.txt'
+quoting 'one\n'; rm "$tree/shim/queue/q.txt"; expect quotes 'docs/a.md:2: not a part of shim/queue/q.txt'
+
 fresh; printf '%0121d\n' 0 >"$tree/docs/a.md"; expect prose 'docs/a.md:1: more than 120 characters'
 fresh; printf '| %0121d |\n' 0 >"$tree/docs/a.md"; accepts prose 'a table'
 fresh; seq 3000 >"$tree/README.md"; expect prose 'README.md: more than 8 kB'

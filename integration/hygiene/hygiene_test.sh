@@ -237,6 +237,30 @@ check_prose() {
   [[ ! -f README.md || $(wc -c <README.md) -le 8192 ]] || fault "README.md: more than 8 kB"
 }
 
+# A code block after a line `<!-- quotes: FILE -->` is a part of that file, line by line.
+check_quotes() {
+  local file line
+  while read -r file; do
+    while read -r line; do fault "$line"; done < <(awk -v file="$file" '
+      /^```/ {
+        if (inside) {
+          whole = "\n"
+          while ((getline row < path) > 0) whole = whole row "\n"
+          close(path)
+          if (text == "" || !index(whole, "\n" text)) print file ":" begin ": not a part of " path
+          inside = 0
+        } else if (mark ~ /^<!-- quotes: .+ -->$/) {
+          path = substr(mark, 14, length(mark) - 17)
+          inside = 1; text = ""; begin = NR
+        }
+        mark = ""
+        next
+      }
+      inside { text = text $0 "\n"; next }
+      NF { mark = $0 }' "$file")
+  done < <(sources -name '*.md')
+}
+
 # Tests that SECURITY.md names exist: `SUITE.TEST` of GoogleTest in backticks.
 check_security_tests() {
   local name
@@ -277,7 +301,7 @@ check_fault_tests() {
   done < <(awk -F ' *[|] *' -v OFS='\t' '/^\| [0-9]+ \|/ { print $2, $5 }' "$table")
 }
 
-all=(includes sdk readmes sizes paths binaries names rooms_table clocks old_names dialect room_files room_sizes paths_in_docs links prose security_tests fault_tests)
+all=(includes sdk readmes sizes paths binaries names rooms_table clocks old_names dialect room_files room_sizes paths_in_docs links quotes prose security_tests fault_tests)
 for check in "${@:-${all[@]}}"; do
   "check_$check"
 done

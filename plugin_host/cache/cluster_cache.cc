@@ -338,11 +338,11 @@ void ClusterCache::ApplyObjectUpsert(const v1beta1::ClusterObject& object) {
   }
 }
 
-void ClusterCache::ApplyObjectRemove(const v1beta1::ClusterObject& named) {
-  const v1beta1::ClusterObject* known = objects_.FindSame(named);
+void ClusterCache::ApplyObjectRemove(const v1beta1::ObjectReference& reference) {
+  const v1beta1::ClusterObject* known = objects_.FindNamed(reference);
   if (known == nullptr) return;  // Added and removed between two messages.
   const v1beta1::ClusterObject old = *known;
-  objects_.Remove(named);
+  objects_.Remove(reference);
   ++room_version_;
   for (auto* observer : observers_) observer->OnObjectRemoved(old);
 }

@@ -144,7 +144,7 @@ class ClusterCache {
   absl::Status ApplyPodRemove(const v1beta1::PodRemove& remove);
   absl::Status ApplyPlacement(const v1beta1::PodPlacement& placement, absl::Time now);
   void ApplyObjectUpsert(const v1beta1::ClusterObject& object);
-  void ApplyObjectRemove(const v1beta1::ClusterObject& named);
+  void ApplyObjectRemove(const v1beta1::ObjectReference& reference);
   absl::Status ApplyNodeOrder(const v1beta1::NodeOrder& order);
 
   void GrowTo(sdk::Slot slot);

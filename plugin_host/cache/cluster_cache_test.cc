@@ -494,12 +494,18 @@ TEST_F(ClusterCacheTest, WritesObjectsOfOtherKindsByTheirNames) {
   storage_class = delta.add_changes()->mutable_object_upsert()->mutable_storage_class();
   storage_class->set_name("fast");
   storage_class->set_provisioner("example.com/disk");
-  v1beta1::PodController* gone =
-      delta.add_changes()->mutable_object_remove()->mutable_pod_controller();
+  v1beta1::ObjectReference* gone = delta.add_changes()->mutable_object_remove();
   gone->set_kind("ReplicaSet");
   gone->set_namespace_("ns");
   gone->set_name("web");
-  delta.add_changes()->mutable_object_remove()->mutable_csi_node()->set_name("never known");
+  // Never known; other kinds have the names.
+  gone = delta.add_changes()->mutable_object_remove();
+  gone->set_kind("CSINode");
+  gone->set_name("fast");
+  gone = delta.add_changes()->mutable_object_remove();
+  gone->set_kind("StatefulSet");
+  gone->set_namespace_("ns");
+  gone->set_name("web");
   ASSERT_TRUE(Apply(delta).ok());
   EXPECT_EQ(objects.Find<v1beta1::StorageClass>("fast")->provisioner(), "example.com/disk");
   EXPECT_EQ(objects.Count<v1beta1::PodController>(), 0u);

@@ -144,10 +144,10 @@ class MetricsRunTest : public ::testing::Test {
     cycle.mutable_header()->set_attempt_id(1);
     cycle.mutable_header()->set_exact_version(1);
     cycle.mutable_header()->set_profile("p");
-    cycle.mutable_pre_filter()->set_pod_uid(uid);
+    cycle.set_pod_uid(uid);
     CycleResponse answer;
     EXPECT_TRUE(session->Cycle(cycle, absl::Now(), &answer).ok());
-    EXPECT_FALSE(answer.has_score()) << answer.DebugString();
+    EXPECT_FALSE(answer.evaluation().has_score()) << answer.DebugString();
     PostFilterRequest request;
     *request.mutable_header() = cycle.header();
     PostFilterResponse response;
@@ -176,6 +176,7 @@ TEST_F(MetricsRunTest, EveryFamilyHasASampleInARunThatExercisesIt) {
   SetCluster({node("n1", "2"), node("n2", "1")}, {trains, half, pod});
   EXPECT_FALSE(FailToPlace("default/p").has_rejection());
 
+  // Without WritesMetric: no plugin here writes; runtime/write_results_test.cc.
   std::set<std::string> families = {runtime::SessionsMetric().name,
                                     runtime::AttemptsInFlightMetric().name};
   for (const sdk::MetricSpec& spec : ProcessMetricSpecs()) families.insert(spec.name);

@@ -289,6 +289,7 @@ TEST(MetricsPage, HasEveryMetricOfTheHost) {
   for (const MetricSpec& spec : ProcessMetricSpecs()) want.push_back(row("process", spec));
   want.push_back(row("instance", runtime::SessionsMetric()));
   want.push_back(row("instance", runtime::AttemptsInFlightMetric()));
+  want.push_back(row("session", runtime::WritesMetric()));
   for (const auto& [name, descriptor] : plugins.descriptors()) {
     for (const MetricSpec& spec : descriptor.metrics) want.push_back(row(name, spec));
   }

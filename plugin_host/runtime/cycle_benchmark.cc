@@ -28,18 +28,21 @@ void BM_Cycle(benchmark::State& state) {
   v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
   request.mutable_header()->set_attempt_id(1);
-  request.mutable_pre_filter()->set_pod_uid("default/p");
-  request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
+  request.set_pod_uid("default/p");
+  request.set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
   v1beta1::CycleResponse response;
   uint32_t offset = 0;
   for (auto _ : state) {
     response.Clear();
-    request.mutable_filter()->set_start_offset(offset);
+    request.mutable_search()->set_start_offset(offset);
     if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
-    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(state.range(0));
+    offset = (offset + response.evaluation().filter().processed()) %
+             static_cast<uint32_t>(state.range(0));
   }
-  state.counters["scored"] = static_cast<double>(
-      response.score().plugins().empty() ? 0 : response.score().plugins(0).scores().size());
+  state.counters["scored"] =
+      static_cast<double>(response.evaluation().score().plugins().empty()
+                              ? 0
+                              : response.evaluation().score().plugins(0).scores().size());
 }
 BENCHMARK(BM_Cycle)
     ->Args({100, 0})
@@ -115,8 +118,8 @@ void BM_AffinityCycle(benchmark::State& state) {
   v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
   request.mutable_header()->set_attempt_id(1);
-  request.mutable_pre_filter()->set_pod_uid("default/wisher");
-  request.mutable_filter();
+  request.set_pod_uid("default/wisher");
+  request.mutable_search();
   v1beta1::CycleResponse response;
   uint32_t offset = 0;
   for (auto _ : state) {
@@ -125,13 +128,15 @@ void BM_AffinityCycle(benchmark::State& state) {
       if (!session.Apply(go, absl::UnixEpoch()).ok()) abort();
     }
     response.Clear();
-    request.mutable_filter()->set_start_offset(offset);
+    request.mutable_search()->set_start_offset(offset);
     if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
-    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(nodes);
+    offset = (offset + response.evaluation().filter().processed()) % static_cast<uint32_t>(nodes);
   }
-  state.counters["processed"] = static_cast<double>(response.filter().processed());
-  state.counters["scored"] = static_cast<double>(
-      response.score().plugins().empty() ? 0 : response.score().plugins(0).scores().size());
+  state.counters["processed"] = static_cast<double>(response.evaluation().filter().processed());
+  state.counters["scored"] =
+      static_cast<double>(response.evaluation().score().plugins().empty()
+                              ? 0
+                              : response.evaluation().score().plugins(0).scores().size());
 }
 BENCHMARK(BM_AffinityCycle)
     ->Args({5000, kNothing, 0})
@@ -187,8 +192,8 @@ void BM_SpreadCycle(benchmark::State& state) {
   AddSpreadPods(nodes, &session);
   v1beta1::CycleRequest request;
   request.mutable_header()->set_profile("default-scheduler");
-  request.mutable_pre_filter()->set_pod_uid(state.range(2) != 0 ? "default/hard" : "default/soft");
-  request.mutable_filter()->set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
+  request.set_pod_uid(state.range(2) != 0 ? "default/hard" : "default/soft");
+  request.set_percentage_of_nodes_to_score(static_cast<uint32_t>(state.range(1)));
   v1beta1::CycleResponse response;
   v1beta1::SyncRequest delta;
   delta.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
@@ -202,13 +207,15 @@ void BM_SpreadCycle(benchmark::State& state) {
     if (!session.Apply(delta, absl::UnixEpoch()).ok()) abort();
     response.Clear();
     request.mutable_header()->set_attempt_id(++attempt);
-    request.mutable_filter()->set_start_offset(offset);
+    request.mutable_search()->set_start_offset(offset);
     state.ResumeTiming();
     if (!session.Cycle(request, absl::UnixEpoch(), &response).ok()) abort();
-    offset = (offset + response.filter().processed()) % static_cast<uint32_t>(nodes);
+    offset = (offset + response.evaluation().filter().processed()) % static_cast<uint32_t>(nodes);
   }
-  if (response.score().plugins().empty()) return state.SkipWithError("nothing was scored");
-  state.counters["scored"] = static_cast<double>(response.score().plugins(0).scores().size());
+  if (response.evaluation().score().plugins().empty())
+    return state.SkipWithError("nothing was scored");
+  state.counters["scored"] =
+      static_cast<double>(response.evaluation().score().plugins(0).scores().size());
 }
 BENCHMARK(BM_SpreadCycle)
     ->Args({5000, 0, 1})

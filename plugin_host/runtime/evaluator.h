@@ -36,8 +36,7 @@ struct NodeChange {
 struct SearchOptions {
   uint32_t start_offset = 0;
   uint32_t percentage_of_nodes_to_score = 0;
-  bool first_feasible_only = false;
-  uint32_t enough_nodes = 0;  // 0: the percentage applies
+  uint32_t num_to_find = 0;  // 0: the percentage applies
 };
 
 // How many of `n` nodes must be feasible.
@@ -174,7 +173,7 @@ class Evaluator {
   std::string FailureText(const AttemptRecord& attempt, uint32_t verdict) const;
   // `ask` calls a plugin, and fills in its candidates on success.
   using AskPostFilter = absl::FunctionRef<sdk::Verdict(uint32_t plugin, bool* clear_nomination,
-                                                       v1beta1::PostFilterResponse* candidates)>;
+                                                       v1beta1::PreemptionCandidates* candidates)>;
   static void RunPostFilter(const Profile& profile, AskPostFilter ask,
                             v1beta1::PostFilterResponse* response);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,

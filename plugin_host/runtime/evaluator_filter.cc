@@ -76,8 +76,7 @@ struct Candidates {
 }  // namespace
 
 uint32_t FeasibleNodesToFind(uint32_t n, const SearchOptions& options) {
-  if (options.enough_nodes > 0) return std::min(n, options.enough_nodes);
-  if (options.first_feasible_only) return 1;
+  if (options.num_to_find > 0) return std::min(n, options.num_to_find);
   if (n < kMinFeasibleNodes) return n;
   uint64_t percentage = options.percentage_of_nodes_to_score;
   if (percentage == 0) {

@@ -203,13 +203,13 @@ TEST(FeasibleNodesToFindTest, IsKubernetesFormula) {
   EXPECT_EQ(FeasibleNodesToFind(2000, {}), 680u);
   EXPECT_EQ(FeasibleNodesToFind(5000, {}), 500u);
   EXPECT_EQ(FeasibleNodesToFind(15000, {}), 750u);
-  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 5, false}), 100u);
-  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 100, false}), 1000u);
-  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 0, true}), 1u);
+  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 5}), 100u);
+  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 100}), 1000u);
+  EXPECT_EQ(FeasibleNodesToFind(1000, {0, 0, 1}), 1u);
   // Another host has already limited the sample.
-  EXPECT_EQ(FeasibleNodesToFind(501, {0, 100, false, 500}), 500u);
-  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 7}), 7u);
-  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, false, 9}), 8u);
+  EXPECT_EQ(FeasibleNodesToFind(501, {0, 100, 500}), 500u);
+  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, 7}), 7u);
+  EXPECT_EQ(FeasibleNodesToFind(8, {0, 100, 9}), 8u);
 }
 
 TEST_F(EvaluatorTest, TheFirstPluginThatRejectsIsReported) {
@@ -249,7 +249,7 @@ TEST_F(EvaluatorTest, TheSearchBeginsAtTheOffsetAndGoesRound) {
   const auto response = Filter({.start_offset = 13});
   EXPECT_THAT(feasible_, ElementsAre(3, 4, 1, 2));
   EXPECT_EQ(response.feasible(), std::string("\x1b"));
-  Filter({.start_offset = 2, .first_feasible_only = true});
+  Filter({.start_offset = 2, .num_to_find = 1});
   EXPECT_THAT(feasible_, ElementsAre(2));
 }
 

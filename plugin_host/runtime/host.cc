@@ -6,7 +6,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "glog/logging.h"
-#include "plugin_host/runtime/wake_up_events.h"
+#include "plugin_host/runtime/plugin_info.h"
 
 namespace outboard::runtime {
 namespace {
@@ -44,30 +44,24 @@ void Host::GetHostInfo(v1beta1::GetHostInfoResponse* response) const {
   response->add_capabilities(v1beta1::CAPABILITY_BATCH);
   response->add_capabilities(v1beta1::CAPABILITY_GROUP_PLAN);
   response->add_capabilities(v1beta1::CAPABILITY_QUEUEING_HINTS);
-  for (const auto& [name, descriptor] : registry_->descriptors()) {
-    v1beta1::PluginInfo* info = response->add_plugins();
-    info->set_name(name);
-    for (auto point : descriptor.extension_points) info->add_extension_points(point);
-    info->set_default_weight(descriptor.default_weight);
-    info->set_args_schema(descriptor.args_schema);
-    const std::vector<v1beta1::ClusterEvent> events = WakeUpEventsOf(descriptor);
-    info->mutable_wake_up_events()->Add(events.begin(), events.end());
-    for (const std::string& field : descriptor.needed_fields) info->add_needed_fields(field);
-    info->mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
-    for (v1beta1::Interest& interest : *info->mutable_interests())
-      interest.set_no_pod(interest.any_field_set().empty());
-    info->mutable_declared_resources()->Add(descriptor.declared_resources.begin(),
-                                            descriptor.declared_resources.end());
-  }
+  for (const auto& [name, descriptor] : registry_->descriptors())
+    *response->add_plugins() = PluginInfoOf(descriptor);
 }
 
 CallStatus Host::Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
                            v1beta1::ConfigureResponse* response) {
-  if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host is about to exit");
+  if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host drains");
   if (!ValidSessionId(request.session_id())) {
     return CallStatus(CallError::REASON_INVALID, "session_id must match [a-z0-9-]{1,63}");
   }
   auto it = sessions_.find(request.session_id());
+  if (it != sessions_.end() && it->second.ended)
+    return CallStatus(CallError::REASON_DRAINING, "the session has ended");
+  if (request.validate_only()) {
+    // A session of its own, without metrics: plugins are created, and see an empty cluster.
+    Session(request.session_id(), registry_).Configure(request, response);
+    return CallStatus::Ok();
+  }
   if (it == sessions_.end()) {
     if (sessions_.size() >= kMaxSessions && !ForgetOneSession()) {
       return CallStatus(CallError::REASON_INVALID,
@@ -77,13 +71,11 @@ CallStatus Host::Configure(const v1beta1::ConfigureRequest& request, absl::Time 
     entry.session = std::make_unique<Session>(request.session_id(), registry_, metrics_);
     entry.idle_since = now;
     it = sessions_.emplace(request.session_id(), std::move(entry)).first;
-  } else if (it->second.draining) {
-    return CallStatus(CallError::REASON_DRAINING, "the session is draining");
   }
-  it->second.session->Configure(request, response);
+  const bool in_force = it->second.session->Configure(request, response);
   if (!it->second.session->configured()) {
     sessions_.erase(it);
-  } else if (response->problems().empty()) {
+  } else if (in_force) {
     LOG(INFO) << "Session " << request.session_id() << " configured with "
               << request.profiles_size() << " profiles";
   }
@@ -112,16 +104,17 @@ void Host::Probe(const v1beta1::ProbeRequest& request, v1beta1::ProbeResponse* r
   } else {
     response->set_attempts_in_flight(attempts_in_flight());
   }
-  if (draining_ || (entry != nullptr && entry->draining)) {
+  if (draining_ || (entry != nullptr && entry->ended)) {
     response->set_state(Response::STATE_DRAINING);
-    response->set_reason(draining_ ? "the host is about to exit" : "the session is draining");
+    response->set_reason(draining_ ? "the host drains" : "the session has ended");
   }
 }
 
-void Host::Drain(const v1beta1::DrainRequest& request, v1beta1::DrainResponse* response) {
+void Host::EndSession(const v1beta1::EndSessionRequest& request,
+                      v1beta1::EndSessionResponse* response) {
   auto it = sessions_.find(request.session_id());
   if (it == sessions_.end()) return;
-  it->second.draining = true;
+  it->second.ended = true;
   it->second.session->Drain();
   response->set_attempts_in_flight(it->second.session->attempts_in_flight());
 }

@@ -44,10 +44,11 @@ class Host {
   const HostIdentity& identity() const { return identity_; }
   void Handshake(handshake::v1::HandshakeResponse* response) const;
   void GetHostInfo(v1beta1::GetHostInfoResponse* response) const;
+  // With validate_only, no session is created, changed or forgotten.
   CallStatus Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
                        v1beta1::ConfigureResponse* response);
   void Probe(const v1beta1::ProbeRequest& request, v1beta1::ProbeResponse* response) const;
-  void Drain(const v1beta1::DrainRequest& request, v1beta1::DrainResponse* response);
+  void EndSession(const v1beta1::EndSessionRequest& request, v1beta1::EndSessionResponse* response);
 
   // Null if the session is unknown.
   Session* FindSession(absl::string_view id);
@@ -57,7 +58,7 @@ class Host {
   void Connected(const std::string& session_id);
   void Disconnected(const std::string& session_id, absl::Time now);
 
-  // From now on no session accepts new attempts.
+  // From now on rejects new attempts and new sessions.
   void DrainAll();
   bool draining() const { return draining_; }
   uint32_t attempts_in_flight() const;
@@ -69,7 +70,7 @@ class Host {
   struct Entry {
     std::unique_ptr<Session> session;
     bool connected = false;
-    bool draining = false;
+    bool ended = false;  // by EndSession
     absl::Time idle_since;
   };
   // Deletes the session that has been without a connection the longest; false: all are connected.

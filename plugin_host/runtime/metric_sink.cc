@@ -60,4 +60,14 @@ const sdk::MetricSpec& AttemptsInFlightMetric() {
   return spec;
 }
 
+const sdk::MetricSpec& WritesMetric() {
+  static const sdk::MetricSpec& spec =
+      *new sdk::MetricSpec{"outboard_plugin_host_writes_total",
+                           sdk::MetricType::kCounter,
+                           {"plugin", "outcome"},
+                           "Background writes of plugins that the shim answered, by outcome: "
+                           "applied, forbidden, conflict, superseded, unknown, failed."};
+  return spec;
+}
+
 }  // namespace outboard::runtime

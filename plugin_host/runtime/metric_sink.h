@@ -57,6 +57,8 @@ class PluginMetrics : public sdk::Metrics {
 // The host's own metrics, per instance.
 const sdk::MetricSpec& SessionsMetric();
 const sdk::MetricSpec& AttemptsInFlightMetric();
+// Over all instances of the process.
+const sdk::MetricSpec& WritesMetric();
 
 }  // namespace outboard::runtime
 

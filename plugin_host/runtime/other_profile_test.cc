@@ -153,10 +153,10 @@ class OtherProfileTest : public ::testing::Test {
     v1beta1::PreEnqueueResponse gated;
     EXPECT_TRUE(session_.PreEnqueue(gate, now_, &gated).ok());
     auto cycle = Call<v1beta1::CycleRequest>(profile);
-    cycle.mutable_pre_filter()->set_pod_uid("default/p");
+    cycle.set_pod_uid("default/p");
     v1beta1::CycleResponse cycled;
     EXPECT_TRUE(session_.Cycle(cycle, now_, &cycled).ok());
-    EXPECT_EQ(cycled.score().plugins_size(), 1) << cycled.DebugString();
+    EXPECT_EQ(cycled.evaluation().score().plugins_size(), 1) << cycled.DebugString();
     v1beta1::ReserveResponse reserved;
     EXPECT_TRUE(
         session_.Reserve(CallOnNode<v1beta1::ReserveRequest>(profile), now_, &reserved).ok());

@@ -29,7 +29,7 @@ struct Bench {
     if (!configured.problems().empty()) abort();
     FillSession(nodes, &session);
     call.mutable_header()->set_profile("default-scheduler");
-    call.mutable_filter();
+    call.mutable_search();
     call.set_deadline_micros(60'000'000);
   }
   void Cycle(benchmark::State& state, int pods) {
@@ -38,7 +38,7 @@ struct Bench {
       response.Clear();
       call.mutable_header()->set_attempt_id(attempt += static_cast<uint64_t>(pods));
       if (!session.Cycle(call, absl::UnixEpoch(), &response).ok()) abort();
-      if (response.placements_size() != pods) return state.SkipWithError("not placed");
+      if (response.plan().placements_size() != pods) return state.SkipWithError("not placed");
       state.PauseTiming();
       v1beta1::SyncRequest end;
       end.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
@@ -71,7 +71,7 @@ void BM_Batch(benchmark::State& state) {
     if (i > 0) bench.call.add_next_pod_uids(absl::StrCat("default/b", i));
   }
   if (!bench.session.Apply(more, absl::UnixEpoch()).ok()) abort();
-  bench.call.mutable_pre_filter()->set_pod_uid("default/b0");
+  bench.call.set_pod_uid("default/b0");
   bench.Cycle(state, pods);
 }
 BENCHMARK(BM_Batch)->Args({5000, 64})->Args({5000, 1000})->Unit(benchmark::kMicrosecond);
@@ -103,7 +103,7 @@ void BM_Group(benchmark::State& state) {
     *more.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   }
   if (!bench.session.Apply(more, absl::UnixEpoch()).ok()) abort();
-  bench.call.mutable_pre_filter()->set_pod_uid("default/b0");
+  bench.call.set_pod_uid("default/b0");
   bench.call.set_place_group(true);
   bench.Cycle(state, pods);
 }

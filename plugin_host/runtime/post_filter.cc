@@ -35,15 +35,15 @@ constexpr int kMaxQuestions = 65536;
 // steps on a node up to the first unexpected verdict, so verdicts are matched by order.
 class CacheDryRun final : public sdk::DryRun {
  public:
-  // `response` receives questions; null: no other hosts.
+  // `questions` receives questions; null: no other hosts.
   CacheDryRun(Evaluator* evaluator, host_cache::ClusterCache* cache, AttemptRecord* attempt,
-              const PodRecord* pod, absl::Time now, v1beta1::PostFilterResponse* response)
+              const PodRecord* pod, absl::Time now, v1beta1::PreemptionQuestions* questions)
       : evaluator_(evaluator),
         cache_(cache),
         attempt_(attempt),
         pod_(pod),
         now_(now),
-        response_(response) {
+        questions_(questions) {
     codes_.assign(cache->view().nodes().occupied.size(), attempt->other_nodes);
     for (const auto& [slot, code] : attempt->rejected_nodes) {
       if (slot < codes_.size()) codes_[slot] = code;
@@ -79,13 +79,13 @@ class CacheDryRun final : public sdk::DryRun {
   }
   Verdict Filter() override {
     const Evaluator::NodeVerdict own = Evaluate();
-    if (response_ == nullptr || (!own.verdict.ok() && !own.verdict.rejected())) return own.verdict;
+    if (questions_ == nullptr || (!own.verdict.ok() && !own.verdict.rejected())) return own.verdict;
     // Any rejection suffices; only the first on a node is reported to people, and then its plugin
     // matters.
     if (filters_++ > 0 && !own.verdict.ok()) return own.verdict;
     const std::vector<Verdict>& answers = attempt_->answers[slot_];
     if (answered_ < answers.size()) return answers[answered_++];
-    if (response_->questions_size() < kMaxQuestions) Ask(own);
+    if (questions_->questions_size() < kMaxQuestions) Ask(own);
     return own.verdict;
   }
   Evaluator::NodeVerdict Evaluate() {
@@ -98,7 +98,7 @@ class CacheDryRun final : public sdk::DryRun {
     return evaluator_->UpdatePluginStates(*attempt_, *pod_, now_, change, pod, slot_, &plugin);
   }
   void Ask(const Evaluator::NodeVerdict& own) {
-    v1beta1::PreemptionQuestion* question = response_->add_questions();
+    v1beta1::PreemptionQuestion* question = questions_->add_questions();
     v1beta1::SimulatedNode* hypothesis = question->mutable_simulated_node();
     hypothesis->set_slot(slot_);
     hypothesis->set_continues(asked_.has_value());
@@ -125,7 +125,7 @@ class CacheDryRun final : public sdk::DryRun {
   AttemptRecord* const attempt_;
   const PodRecord* const pod_;
   const absl::Time now_;
-  v1beta1::PostFilterResponse* const response_;
+  v1beta1::PreemptionQuestions* const questions_;
   std::vector<sdk::Code> codes_;  // By slot.
   Slot slot_ = sdk::kNoSlot;
   std::optional<StateCopies> copies_;
@@ -167,8 +167,8 @@ void AddReasons(const Verdict& verdict, v1beta1::PluginStatus* status) {
 }
 
 void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& candidate,
-                  v1beta1::PostFilterResponse* response) {
-  v1beta1::PreemptionCandidate* out = response->add_candidates();
+                  v1beta1::PreemptionCandidates* candidates) {
+  v1beta1::PreemptionCandidate* out = candidates->add_candidates();
   out->set_plugin(plugin);
   out->set_slot(candidate.slot);
   out->set_budget_violations(static_cast<uint32_t>(candidate.budget_violations));
@@ -221,14 +221,14 @@ void Evaluator::FilterHypotheses(AttemptRecord& attempt, const PodRecord& pod, a
 void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
                            const v1beta1::PostFilterRequest& request,
                            v1beta1::PostFilterResponse* response) {
-  v1beta1::PostFilterResponse questions;
+  v1beta1::PreemptionQuestions questions;
   if (request.has_judged()) TakeVerdictsOfAllHosts(request.judged(), &attempt);
   if (request.answers().empty()) attempt.answers.clear();
   TakeAnswers(request.answers(), &attempt);
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now,
                       request.others_filter() ? &questions : nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
-                       v1beta1::PostFilterResponse* candidates) {
+                       v1beta1::PreemptionCandidates* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     sdk::PostFilterAnswer answer;
     Verdict verdict =
@@ -240,7 +240,7 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
     return verdict;
   };
   RunPostFilter(*attempt.profile, ask, response);
-  if (!questions.questions().empty()) *response = std::move(questions);
+  if (!questions.questions().empty()) *response->mutable_questions() = std::move(questions);
 }
 
 void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
@@ -248,7 +248,7 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
                                 v1beta1::PostFilterResponse* response) {
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
-                       v1beta1::PostFilterResponse* candidates) {
+                       v1beta1::PreemptionCandidates* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     const sdk::Attempt view = View(attempt, index, pod, now);
     if (plugin.group_post_filter == nullptr) {
@@ -284,30 +284,35 @@ void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
   response->Clear();
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    v1beta1::PostFilterResponse candidates;
+    v1beta1::PreemptionCandidates candidates;
     bool clear_nomination = false;
     const Verdict verdict = ask(index, &clear_nomination, &candidates);
     if (verdict.ok()) {
-      *response = std::move(candidates);
+      response->Clear();
+      if (candidates.candidates().empty()) {
+        response->mutable_none();
+      } else {
+        *response->mutable_candidates() = std::move(candidates);
+      }
       return;
     }
     const bool goes_on =
         verdict.code() == v1beta1::CODE_UNSCHEDULABLE || verdict.code() == v1beta1::CODE_PENDING;
-    v1beta1::PluginStatus* rejection = response->mutable_rejection();
+    v1beta1::PluginStatus* rejection = response->mutable_rejection()->mutable_status();
     if (goes_on) {
       // The first plugin that rejects is named, with the reasons of all.
       if (rejection->plugin().empty()) rejection->set_plugin(plugin.name);
       rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
-      if (clear_nomination) response->set_clear_nomination(true);
+      if (clear_nomination) response->mutable_rejection()->set_clear_nomination(true);
       AddReasons(verdict, rejection);
       continue;
     }
     const bool rejected = verdict.code() == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
     response->Clear();
-    rejection = response->mutable_rejection();
+    rejection = response->mutable_rejection()->mutable_status();
     rejection->set_plugin(plugin.name);
     rejection->set_code(rejected ? verdict.code() : v1beta1::CODE_ERROR);
-    response->set_clear_nomination(rejected && clear_nomination);
+    response->mutable_rejection()->set_clear_nomination(rejected && clear_nomination);
     AddReasons(verdict, rejection);
     return;
   }

@@ -142,7 +142,7 @@ class PostFilterTest : public ::testing::Test {
     cycle.mutable_header()->set_attempt_id(1);
     cycle.mutable_header()->set_exact_version(1);
     cycle.mutable_header()->set_profile("p");
-    cycle.mutable_pre_filter()->set_pod_uid("default/pod");
+    cycle.set_pod_uid("default/pod");
     v1beta1::CycleResponse cycled;
     EXPECT_TRUE(session_->Cycle(cycle, now_, &cycled).ok());
     cycled_ = cycled;
@@ -198,7 +198,8 @@ TEST_F(PostFilterTest, ADryRunSeesTheChangesAndLeavesNoTrace) {
   EXPECT_EQ(session_->cache().view().node(1).host_ports().size(), 1u);
   const v1beta1::CycleResponse first = cycled_;
   Attempt();
-  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.filter(), cycled_.filter()));
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(first.evaluation().filter(),
+                                                                 cycled_.evaluation().filter()));
 }
 
 // As with a nominated node outside PreFilter's restriction.
@@ -212,13 +213,12 @@ TEST_F(PostFilterTest, ANodeThatWasTriedFirstKeepsItsCode) {
   header.set_attempt_id(1);
   header.set_exact_version(1);
   header.set_profile("p");
-  v1beta1::PreFilterRequest pre_filter;
-  pre_filter.set_pod_uid("default/pod");
   v1beta1::PreFilterResponse pre_filtered;
-  ASSERT_TRUE(session_->PreFilter(header, pre_filter, now_, &pre_filtered).ok());
+  ASSERT_TRUE(session_->PreFilter(header, "default/pod", now_, &pre_filtered).ok());
   for (const std::vector<uint32_t>& slots : {std::vector<uint32_t>{1}, std::vector<uint32_t>{}}) {
     v1beta1::FilterRequest filter;
-    filter.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+    filter.mutable_search()->set_num_feasible_nodes_to_find(1);
+    filter.mutable_search()->mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
     v1beta1::FilterResponse filtered;
     ASSERT_TRUE(session_->Filter(header, filter, now_, &filtered).ok());
     EXPECT_EQ(filtered.processed(), slots.size());
@@ -258,11 +258,11 @@ TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
   };
   const v1beta1::PostFilterResponse response = Attempt();
   EXPECT_FALSE(response.has_rejection());
-  ASSERT_EQ(response.candidates_size(), 1);
-  EXPECT_EQ(response.candidates(0).plugin(), "First");
-  EXPECT_EQ(response.candidates(0).slot(), 1u);
-  EXPECT_THAT(response.candidates(0).victim_uids(), ElementsAre("default/d"));
-  EXPECT_EQ(response.candidates(0).budget_violations(), 1u);
+  ASSERT_EQ(response.candidates().candidates_size(), 1);
+  EXPECT_EQ(response.candidates().candidates(0).plugin(), "First");
+  EXPECT_EQ(response.candidates().candidates(0).slot(), 1u);
+  EXPECT_THAT(response.candidates().candidates(0).victim_uids(), ElementsAre("default/d"));
+  EXPECT_EQ(response.candidates().candidates(0).budget_violations(), 1u);
 }
 
 TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
@@ -271,27 +271,27 @@ TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {
     return Verdict::Unschedulable("nor this");
   };
   v1beta1::PostFilterResponse response = Attempt();
-  EXPECT_EQ(response.rejection().plugin(), "First");
-  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_UNSCHEDULABLE);
-  EXPECT_THAT(response.rejection().reasons(), ElementsAre("nothing helps", "nor this"));
-  EXPECT_TRUE(response.clear_nomination());
+  EXPECT_EQ(response.rejection().status().plugin(), "First");
+  EXPECT_EQ(response.rejection().status().code(), v1beta1::CODE_UNSCHEDULABLE);
+  EXPECT_THAT(response.rejection().status().reasons(), ElementsAre("nothing helps", "nor this"));
+  EXPECT_TRUE(response.rejection().clear_nomination());
 
   second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
     return Verdict::Unresolvable("for good");
   };
   response = Attempt();
-  EXPECT_EQ(response.rejection().plugin(), "Second");
-  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
-  EXPECT_THAT(response.rejection().reasons(), ElementsAre("for good"));
+  EXPECT_EQ(response.rejection().status().plugin(), "Second");
+  EXPECT_EQ(response.rejection().status().code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
+  EXPECT_THAT(response.rejection().status().reasons(), ElementsAre("for good"));
 
   second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
     answer->clear_nomination = true;
     return Verdict::Error("it broke");
   };
   response = Attempt();
-  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_ERROR);
-  EXPECT_THAT(response.rejection().reasons(), ElementsAre("it broke"));
-  EXPECT_FALSE(response.clear_nomination());
+  EXPECT_EQ(response.rejection().status().code(), v1beta1::CODE_ERROR);
+  EXPECT_THAT(response.rejection().status().reasons(), ElementsAre("it broke"));
+  EXPECT_FALSE(response.rejection().clear_nomination());
 }
 
 TEST_F(PostFilterTest, APluginFailureHasUpstreamsText) {
@@ -340,7 +340,7 @@ std::string Short(const v1beta1::PreemptionQuestion& question) {
 
 std::vector<std::string> Short(const v1beta1::PostFilterResponse& response) {
   std::vector<std::string> all;
-  for (const auto& question : response.questions()) all.push_back(Short(question));
+  for (const auto& question : response.questions().questions()) all.push_back(Short(question));
   return all;
 }
 
@@ -369,14 +369,14 @@ TEST_F(PostFilterTest, AsksOthersAndRunsAgainWithTheirAnswers) {
   EXPECT_THAT(Short(response),
               ElementsAre("n0 -default/a -default/b -default/c", "then 0", "n1: 1 pods"));
   EXPECT_FALSE(response.has_rejection());
-  EXPECT_TRUE(response.candidates().empty());
+  EXPECT_TRUE(response.candidates().candidates().empty());
   // As expected, as expected, and another host's rejection.
   request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
   request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
   request.add_answers()->set_code(v1beta1::CODE_UNSCHEDULABLE);
   response = PostFilter(request);
-  EXPECT_THAT(response.questions(), ::testing::IsEmpty());
-  ASSERT_EQ(response.candidates_size(), 1);
+  EXPECT_FALSE(response.has_questions());
+  ASSERT_EQ(response.candidates().candidates_size(), 1);
   EXPECT_THAT(seen.back(), ElementsAre(true, true, false));
 }
 
@@ -401,7 +401,7 @@ TEST_F(PostFilterTest, ARejectionOfOthersLeadsElsewhereOnThatNode) {
   request.add_answers()->set_code(v1beta1::CODE_SUCCESS);
   response = PostFilter(request);
   EXPECT_EQ(took, "second");
-  EXPECT_EQ(response.rejection().reasons(0), "x");
+  EXPECT_EQ(response.rejection().status().reasons(0), "x");
 }
 
 TEST_F(PostFilterTest, AnswersMustBeAsManyAsQuestions) {
@@ -419,7 +419,7 @@ class HypothesesTest : public PostFilterTest {
   HypothesesTest() { first_ = Nothing; }
   v1beta1::SimulatedNode* Add(sdk::Slot slot, std::vector<std::string> removed,
                               std::vector<std::string> added = {}) {
-    v1beta1::SimulatedNode* hypothesis = request_.add_simulated_nodes();
+    v1beta1::SimulatedNode* hypothesis = request_.mutable_simulation()->add_nodes();
     hypothesis->set_slot(slot);
     hypothesis->mutable_removed_pod_uids()->Assign(removed.begin(), removed.end());
     hypothesis->mutable_added_pod_uids()->Assign(added.begin(), added.end());

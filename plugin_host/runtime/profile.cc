@@ -13,12 +13,21 @@ using v1beta1::ConfigProblem;
 using Problems = google::protobuf::RepeatedPtrField<ConfigProblem>;
 
 void AddProblem(Problems* problems, const std::string& profile, const std::string& plugin,
-                const std::string& field, const std::string& message) {
+                const std::string& field, const std::string& message,
+                ConfigProblem::Severity severity = ConfigProblem::SEVERITY_ERROR) {
   ConfigProblem* problem = problems->Add();
   problem->set_profile(profile);
   problem->set_plugin(plugin);
   problem->set_field(field);
   problem->set_message(message);
+  problem->set_severity(severity);
+}
+
+int CountErrors(const Problems& problems) {
+  return static_cast<int>(
+      std::count_if(problems.begin(), problems.end(), [](const ConfigProblem& problem) {
+        return problem.severity() != ConfigProblem::SEVERITY_WARNING;
+      }));
 }
 
 bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
@@ -81,7 +90,7 @@ std::unique_ptr<Profile> Profile::Create(const v1beta1::ProfileConfig& config,
                                          host_cache::ClusterCache* cache, PushTarget* target,
                                          Problems* problems, MetricSink* metrics) {
   std::unique_ptr<Profile> profile(new Profile(cache));
-  const int before = problems->size();
+  const int before = CountErrors(*problems);
   profile->name_ = config.name();
   if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
   for (const v1beta1::PointConfig& point : config.points()) {
@@ -116,7 +125,7 @@ std::unique_ptr<Profile> Profile::Create(const v1beta1::ProfileConfig& config,
       AddProblem(problems, config.name(), args.plugin(), "", "args for an unknown plugin");
     }
   }
-  if (problems->size() > before) return nullptr;
+  if (CountErrors(*problems) > before) return nullptr;
   profile->CollectSignedParts(registry);
   for (uint32_t i = 0; i < profile->plugins_.size(); ++i) {
     if (profile->plugins_[i].group != nullptr) profile->group_plugins_.push_back(i);
@@ -174,7 +183,7 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   for (const v1beta1::PluginArgs& args : config.args()) {
     if (args.plugin() == name) json = args.args_json();
   }
-  const int before = problems->size();
+  const int before = CountErrors(*problems);
   sdk::ArgsReader reader(json);
   pushes_.push_back(std::make_unique<PluginNotifier>(name, target));
   metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
@@ -182,14 +191,16 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
                              metrics_.back().get()};
   absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
   for (const sdk::ArgsProblem& problem : reader.Finish()) {
-    AddProblem(problems, config.name(), name, problem.field, problem.message);
+    AddProblem(
+        problems, config.name(), name, problem.field, problem.message,
+        problem.is_warning ? ConfigProblem::SEVERITY_WARNING : ConfigProblem::SEVERITY_ERROR);
   }
   if (!plugin.ok()) {
     AddProblem(problems, config.name(), name, "", std::string(plugin.status().message()));
   } else if (*plugin == nullptr) {
     AddProblem(problems, config.name(), name, "", "plugin could not be created");
   }
-  if (problems->size() > before) {
+  if (CountErrors(*problems) > before) {
     failed_.push_back(name);
     return -1;
   }

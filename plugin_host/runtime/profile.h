@@ -64,7 +64,7 @@ class PushTarget {
 // Threading: thread-compatible; plugins are called on the thread that owns the profile.
 // Lifetime: registry, cache, target and metrics (may be null) must outlive it. Attempts keep the
 //           profile that they began with alive.
-// Errors: Create collects problems, as Configure reports them, and then returns null.
+// Errors: Create collects problems, as Configure reports them; if one is an error, it returns null.
 class Profile {
  public:
   static std::unique_ptr<Profile> Create(

@@ -92,7 +92,7 @@ void QueueingHints::Keep(bool after, Event* event) const {
       }
       break;
     case QueueEvent::kObject:
-      if (const v1beta1::ClusterObject* object = view.objects().FindSame(event->told.object())) {
+      if (const v1beta1::ClusterObject* object = view.objects().FindNamed(event->told.object())) {
         (after ? event->new_object : event->old_object) =
             std::make_unique<v1beta1::ClusterObject>(*object);
       }

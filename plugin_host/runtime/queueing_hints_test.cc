@@ -199,7 +199,7 @@ TEST_F(QueueingHintsTest, ThePluginSeesTheObjectBeforeAndAfter) {
   EXPECT_EQ(last_hint_.event().actions(0), ClusterEvent::ACTION_UPDATE_NODE_LABEL);
 }
 
-TEST_F(QueueingHintsTest, AWakeEndsTheWait) {
+TEST_F(QueueingHintsTest, AHintEndsTheWait) {
   Waits("p", "Nodes");
   Apply(Relabel("b", 1001));
   Apply(Relabel("c", 1002));
@@ -318,10 +318,11 @@ TEST_F(QueueingHintsTest, ObjectsOfOtherKinds) {
         request.add_changes()->mutable_object_upsert()->mutable_storage_class();
     storage_class->set_name("fast");
     storage_class->set_provisioner(provisioner);
-    AddEvent(&request, 1000 + version_, "StorageClass", ClusterEvent::ACTION_UPDATE_OTHER)
-        ->mutable_object()
-        ->mutable_storage_class()
-        ->set_name("fast");
+    v1beta1::ObjectReference* reference =
+        AddEvent(&request, 1000 + version_, "StorageClass", ClusterEvent::ACTION_UPDATE_OTHER)
+            ->mutable_object();
+    reference->set_kind("StorageClass");
+    reference->set_name("fast");
     Apply(request);
   }
   EXPECT_THAT(scripts_["Classes"].asked, ElementsAre("p: x to y"));
@@ -330,17 +331,20 @@ TEST_F(QueueingHintsTest, ObjectsOfOtherKinds) {
 TEST_F(QueueingHintsTest, ObjectsOfOtherKindsThatComeAndGo) {
   scripts_["Classes"].hint = Hint::kSkip;
   Waits("p", "Classes");
-  v1beta1::ClusterObject name;
-  name.mutable_storage_class()->set_name("fast");
+  v1beta1::ClusterObject fast;
+  fast.mutable_storage_class()->set_name("fast");
+  fast.mutable_storage_class()->set_provisioner("x");
+  v1beta1::ObjectReference name = sdk::ReferenceTo(fast);
   v1beta1::SyncRequest request = Delta();
-  *request.add_changes()->mutable_object_upsert() = name;
-  request.mutable_changes(0)->mutable_object_upsert()->mutable_storage_class()->set_provisioner(
-      "x");
+  *request.add_changes()->mutable_object_upsert() = fast;
   *AddEvent(&request, 1001, "StorageClass", ClusterEvent::ACTION_ADD)->mutable_object() = name;
   Apply(request);
   request = Delta();
   *request.add_changes()->mutable_object_remove() = name;
   *AddEvent(&request, 1002, "StorageClass", ClusterEvent::ACTION_DELETE)->mutable_object() = name;
+  // Another kind's object of that name, which the host does not have.
+  name.set_kind("CSIDriver");
+  *AddEvent(&request, 1003, "StorageClass", ClusterEvent::ACTION_DELETE)->mutable_object() = name;
   Apply(request);
   EXPECT_THAT(scripts_["Classes"].asked, ElementsAre("p: none to x", "p: x to none"));
 }

@@ -5,6 +5,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/group_search.h"
+#include "plugin_host/runtime/plugin_info.h"
+#include "plugin_host/runtime/shim_problems.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::runtime {
@@ -32,30 +34,40 @@ Session::~Session() {
   profiles_.clear();
 }
 
-void Session::Configure(const v1beta1::ConfigureRequest& request,
+bool Session::Configure(const v1beta1::ConfigureRequest& request,
                         v1beta1::ConfigureResponse* response) {
   absl::flat_hash_map<std::string, std::shared_ptr<const Profile>> profiles;
   for (const v1beta1::ProfileConfig& config : request.profiles()) {
     std::unique_ptr<Profile> profile =
         Profile::Create(config, *registry_, &cache_, this, response->mutable_problems(), metrics_);
     if (profile == nullptr) continue;
+    // Shims of older builds do not say what they can do.
+    for (const ProfilePlugin& plugin : profile->plugins()) {
+      if (!request.has_shim()) break;
+      for (v1beta1::ConfigProblem& problem :
+           ShimProblems(config, PluginInfoOf(*registry_->Find(plugin.name)), request.shim()))
+        *response->add_problems() = std::move(problem);
+    }
     if (!profiles.emplace(config.name(), std::move(profile)).second) {
       v1beta1::ConfigProblem* problem = response->add_problems();
       problem->set_profile(config.name());
       problem->set_message("two profiles have this name");
+      problem->set_severity(v1beta1::ConfigProblem::SEVERITY_ERROR);
     }
   }
-  if (response->problems_size() > 0) return;
+  if (HasErrors(response->problems())) return false;
   // Attempts in progress keep the profile that they began with.
   profiles_.swap(profiles);
   signatures_.Clear();
   hints_.ProfilesChanged();
   configured_ = true;
+  return true;
 }
 
 void Session::BeginSync() {
   EndAll();
   hints_.Reset();
+  write_results_.Reset();
   cache_.Reset();
   session_time_.reset();
 }
@@ -66,6 +78,7 @@ absl::Status Session::Apply(const v1beta1::SyncRequest& request, absl::Time now)
     EndAll();
     hints_.Reset();
   }
+  write_results_.Take(request);
   for (uint64_t id : request.ended_attempts()) End(id);
   const bool time_passes = request.time_unix_nanos() != 0;
   if (time_passes) session_time_ = absl::FromUnixNanos(request.time_unix_nanos());
@@ -190,11 +203,11 @@ CallStatus Session::TakeNodes(const v1beta1::NodeSet& set) {
   return CallStatus::Ok();
 }
 
-CallStatus Session::TakeHypotheses(const v1beta1::FilterRequest& request,
+CallStatus Session::TakeHypotheses(const v1beta1::NodeSimulation& simulation,
                                    std::vector<NodeChange>* hypotheses) const {
-  if (request.simulated_nodes_size() > kMaxHypotheses) {
+  if (simulation.nodes_size() > kMaxHypotheses) {
     return CallStatus(CallError::REASON_INVALID,
-                      absl::StrCat(request.simulated_nodes_size(), " hypotheses"));
+                      absl::StrCat(simulation.nodes_size(), " hypotheses"));
   }
   const sdk::NodeTable& nodes = cache_.view().nodes();
   absl::flat_hash_map<absl::string_view, sdk::PodRecord*> on_node;
@@ -206,7 +219,7 @@ CallStatus Session::TakeHypotheses(const v1beta1::FilterRequest& request,
     to->insert(std::move(pod));
     return record;
   };
-  for (const v1beta1::SimulatedNode& told : request.simulated_nodes()) {
+  for (const v1beta1::SimulatedNode& told : simulation.nodes()) {
     NodeChange& change = hypotheses->emplace_back();
     change.slot = told.slot();
     change.continues = told.continues();
@@ -242,9 +255,8 @@ CallStatus Session::TakeHypotheses(const v1beta1::FilterRequest& request,
   return CallStatus::Ok();
 }
 
-CallStatus Session::PreFilter(const v1beta1::CallHeader& header,
-                              const v1beta1::PreFilterRequest& request, absl::Time now,
-                              v1beta1::PreFilterResponse* response) {
+CallStatus Session::PreFilter(const v1beta1::CallHeader& header, const std::string& pod_uid,
+                              absl::Time now, v1beta1::PreFilterResponse* response) {
   if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host accepts no new attempts");
   if (header.attempt_id() == 0)
     return CallStatus(CallError::REASON_INVALID, "attempt_id is required");
@@ -253,9 +265,9 @@ CallStatus Session::PreFilter(const v1beta1::CallHeader& header,
     return CallStatus(CallError::REASON_NOT_CONFIGURED,
                       absl::StrCat("profile ", header.profile(), " is not configured"));
   }
-  const sdk::PodRecord* pod = cache_.FindPod(request.pod_uid());
-  if (pod == nullptr) return UnknownPod(request.pod_uid());
-  AttemptRecord* attempt = Begin(header.attempt_id(), request.pod_uid(), std::move(profile));
+  const sdk::PodRecord* pod = cache_.FindPod(pod_uid);
+  if (pod == nullptr) return UnknownPod(pod_uid);
+  AttemptRecord* attempt = Begin(header.attempt_id(), pod_uid, std::move(profile));
   evaluator_.PreFilter(*attempt, *pod, Clock(now), response);
   return CallStatus::Ok();
 }
@@ -264,19 +276,25 @@ CallStatus Session::Filter(const v1beta1::CallHeader& header, const v1beta1::Fil
                            absl::Time now, v1beta1::FilterResponse* response) {
   Target target;
   if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
-  if (!request.simulated_nodes().empty()) {
+  if (request.has_simulation()) {
     std::vector<NodeChange> hypotheses;
-    if (CallStatus status = TakeHypotheses(request, &hypotheses); !status.ok()) return status;
+    CallStatus status = TakeHypotheses(request.simulation(), &hypotheses);
+    if (!status.ok()) return status;
     evaluator_.FilterHypotheses(*target.attempt, *target.pod, Clock(now), hypotheses, response);
     return CallStatus::Ok();
   }
+  const v1beta1::NodeSearch& search = request.search();
+  if (search.num_feasible_nodes_to_find() == 0) {
+    return CallStatus(CallError::REASON_INVALID,
+                      "neither a simulation nor a search with num_feasible_nodes_to_find");
+  }
   absl::Span<const sdk::Slot> nodes = cache_.view().node_order();
-  if (request.has_nodes()) {
-    if (CallStatus status = TakeNodes(request.nodes()); !status.ok()) return status;
+  if (search.has_nodes()) {
+    if (CallStatus status = TakeNodes(search.nodes()); !status.ok()) return status;
     nodes = nodes_;
   }
-  const SearchOptions options{request.start_offset(), request.percentage_of_nodes_to_score(),
-                              request.first_feasible_only()};
+  const SearchOptions options{.start_offset = search.start_offset(),
+                              .num_to_find = search.num_feasible_nodes_to_find()};
   evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options, response, &feasible_);
   return CallStatus::Ok();
 }
@@ -319,37 +337,40 @@ CallStatus Session::Score(const v1beta1::CallHeader& header, const v1beta1::Scor
 CallStatus Session::Cycle(const v1beta1::CycleRequest& request, absl::Time now,
                           v1beta1::CycleResponse* response) {
   const v1beta1::CallHeader& header = request.header();
-  if (CallStatus status =
-          PreFilter(header, request.pre_filter(), now, response->mutable_pre_filter());
-      !status.ok()) {
+  // The caller may reuse the response, so that a call allocates nothing.
+  v1beta1::CycleEvaluation& evaluation = *response->mutable_evaluation();
+  evaluation.Clear();
+  v1beta1::PreFilterResponse& pre_filter = *evaluation.mutable_pre_filter();
+  if (CallStatus status = PreFilter(header, request.pod_uid(), now, &pre_filter); !status.ok())
     return status;
-  }
-  if (response->pre_filter().has_rejection()) return CallStatus::Ok();
-  Target target;
-  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
-  if (request.place_group() && !request.filter().has_nodes() &&
-      PlaceGroup(request, target, now, response)) {
+  if (pre_filter.has_rejection()) {
+    v1beta1::PreFilterResponse rejected = std::move(pre_filter);
+    *response->mutable_rejection()->mutable_pre_filter() = std::move(rejected);
     return CallStatus::Ok();
   }
+  Target target;
+  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
+  const bool searches_all = !request.search().has_nodes();
+  if (request.place_group() && searches_all && PlaceGroup(request, target, now, response))
+    return CallStatus::Ok();
   absl::Span<const sdk::Slot> nodes =
-      NodesLeft(response->pre_filter(), cache_.view().nodes(), cache_.view().node_order(), &nodes_);
-  if (request.filter().has_nodes()) {
-    if (CallStatus status = TakeNodes(request.filter().nodes()); !status.ok()) return status;
+      NodesLeft(pre_filter, cache_.view().nodes(), cache_.view().node_order(), &nodes_);
+  if (!searches_all) {
+    if (CallStatus status = TakeNodes(request.search().nodes()); !status.ok()) return status;
     nodes = nodes_;
   }
-  const SearchOptions options = SearchOf(request.filter());
-  evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, options,
-                    response->mutable_filter(), &feasible_);
-  if (response->filter().has_error()) return CallStatus::Ok();
+  evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, SearchOf(request),
+                    evaluation.mutable_filter(), &feasible_);
+  if (evaluation.filter().has_error()) return CallStatus::Ok();
   if (feasible_.size() >= (request.score_single_node() ? 1 : 2)) {
     evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
-                        response->mutable_pre_score());
-    if (response->pre_score().has_error()) return CallStatus::Ok();
+                        evaluation.mutable_pre_score());
+    if (evaluation.pre_score().has_error()) return CallStatus::Ok();
     evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
-                     response->mutable_score());
-    if (response->score().has_error()) return CallStatus::Ok();
+                     evaluation.mutable_score());
+    if (evaluation.score().has_error()) return CallStatus::Ok();
   }
-  if (!request.next_pod_uids().empty() && !request.filter().has_nodes() && !feasible_.empty())
+  if (!request.next_pod_uids().empty() && searches_all && !feasible_.empty())
     PlaceNext(request, target, now, response);
   return CallStatus::Ok();
 }
@@ -438,6 +459,7 @@ void Session::Write(const std::string& plugin, v1beta1::Effect effect) {
   v1beta1::SyncResponse response;
   *response.mutable_effect() = std::move(effect);
   response.mutable_effect()->set_plugin(plugin);
+  response.set_push_id(write_results_.Push(response.effect()));
   push_(response);
 }
 

@@ -29,6 +29,7 @@
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/runtime/queueing_hints.h"
 #include "plugin_host/runtime/signatures.h"
+#include "plugin_host/runtime/write_results.h"
 #include "plugin_host/sdk/plugin_registry.h"
 
 namespace outboard::runtime {
@@ -47,7 +48,8 @@ class Session : private PushTarget {
   ~Session() override;
 
   const std::string& id() const { return id_; }
-  void Configure(const v1beta1::ConfigureRequest& request, v1beta1::ConfigureResponse* response);
+  // False: a problem is an error, and nothing changed.
+  bool Configure(const v1beta1::ConfigureRequest& request, v1beta1::ConfigureResponse* response);
   bool configured() const { return configured_; }
   // Applies a message of the Sync stream; ends the attempts that it names, and all at a new
   // snapshot.
@@ -74,7 +76,7 @@ class Session : private PushTarget {
 
   // The caller has checked that the version is reached. `header` is the call's; the request's is
   // ignored.
-  CallStatus PreFilter(const v1beta1::CallHeader& header, const v1beta1::PreFilterRequest& request,
+  CallStatus PreFilter(const v1beta1::CallHeader& header, const std::string& pod_uid,
                        absl::Time now, v1beta1::PreFilterResponse* response);
   CallStatus Filter(const v1beta1::CallHeader& header, const v1beta1::FilterRequest& request,
                     absl::Time now, v1beta1::FilterResponse* response);
@@ -118,10 +120,10 @@ class Session : private PushTarget {
   // Copies the slots of a request into nodes_; each must be occupied and unique.
   CallStatus TakeNodes(const v1beta1::NodeSet& set);
   // Each pod must be where its hypothesis assumes it.
-  CallStatus TakeHypotheses(const v1beta1::FilterRequest& request,
+  CallStatus TakeHypotheses(const v1beta1::NodeSimulation& simulation,
                             std::vector<NodeChange>* hypotheses) const;
   // Search options of a Cycle.
-  static SearchOptions SearchOf(const v1beta1::FilterRequest& filter);
+  static SearchOptions SearchOf(const v1beta1::CycleRequest& request);
   PlanContext ContextOf(const v1beta1::CycleRequest& request, const Target& target,
                         absl::Time now) const;
   // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if the pod is
@@ -132,7 +134,9 @@ class Session : private PushTarget {
                  v1beta1::CycleResponse* response);
   // False: the pod no longer has a group.
   bool PostFilterGroup(const Target& target, absl::Time now, v1beta1::PostFilterResponse* response);
-  void Keep(uint64_t first_id, std::vector<PlannedPod> pods, v1beta1::CycleResponse* response);
+  // Begins the pods' attempts, and makes a plan of the response, with its PreFilter answer.
+  v1beta1::CyclePlan* Keep(uint64_t first_id, std::vector<PlannedPod> pods,
+                           v1beta1::CycleResponse* response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
                     google::protobuf::RepeatedPtrField<v1beta1::WaitDecision>* decisions);
@@ -161,6 +165,7 @@ class Session : private PushTarget {
                          return FindProfile(name).get();
                        }};
   std::vector<v1beta1::QueueHint> unsent_hints_;
+  WriteResults write_results_{metrics_};
   std::vector<sdk::Slot> nodes_;
   std::vector<sdk::Slot> feasible_;
   std::vector<uint32_t> seen_;  // By slot: the last call that named the slot.

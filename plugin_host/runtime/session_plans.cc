@@ -20,9 +20,9 @@ constexpr int kMaxRejectedWith = 4096;
 
 }  // namespace
 
-SearchOptions Session::SearchOf(const v1beta1::FilterRequest& filter) {
-  return {filter.start_offset(), filter.percentage_of_nodes_to_score(),
-          filter.first_feasible_only(), filter.num_feasible_nodes_to_find()};
+SearchOptions Session::SearchOf(const v1beta1::CycleRequest& request) {
+  return {request.search().start_offset(), request.percentage_of_nodes_to_score(),
+          request.search().num_feasible_nodes_to_find()};
 }
 
 PlanContext Session::ContextOf(const v1beta1::CycleRequest& request, const Target& target,
@@ -30,7 +30,7 @@ PlanContext Session::ContextOf(const v1beta1::CycleRequest& request, const Targe
   PlanContext context;
   context.profile = target.attempt->profile;
   context.now = Clock(now);
-  context.options = SearchOf(request.filter());
+  context.options = SearchOf(request);
   context.explain = request.explain();
   // Reserves time for the answer's transport.
   context.deadline = absl::Now() + absl::Microseconds(request.deadline_micros()) / 2;
@@ -41,9 +41,10 @@ void Session::PlaceNext(const v1beta1::CycleRequest& request, const Target& targ
                         v1beta1::CycleResponse* response) {
   PlannedPod first;
   first.pod = target.pod;
-  const bool scored = response->has_score() && response->score().plugins_size() > 0;
+  const v1beta1::CycleEvaluation& evaluation = response->evaluation();
+  const bool scored = evaluation.score().plugins_size() > 0;
   first.slot = feasible_[scored ? evaluator_.SelectNode(*target.attempt, feasible_.size()) : 0];
-  first.processed = response->filter().processed();
+  first.processed = evaluation.filter().processed();
   first.feasible = static_cast<uint32_t>(feasible_.size());
   std::vector<const sdk::PodRecord*> pods;
   for (const std::string& uid : request.next_pod_uids()) {
@@ -78,26 +79,28 @@ bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& tar
       }
       for (std::string& name : PluginsOfRoom(profile)) outcome.rejected_by.insert(std::move(name));
     }
-    v1beta1::PlannedGroup* told = response->mutable_group();
-    told->set_name(group->name);
-    told->set_needed(static_cast<uint32_t>(group->needed));
-    told->set_max_schedulable(outcome.fitting);
+    v1beta1::PlannedGroup told;
+    told.set_name(group->name);
+    told.set_needed(static_cast<uint32_t>(group->needed));
+    told.set_max_schedulable(outcome.fitting);
     if (!outcome.placed.empty()) {
-      Keep(request.header().attempt_id(), std::move(outcome.placed), response);
+      *Keep(request.header().attempt_id(), std::move(outcome.placed), response)->mutable_group() =
+          std::move(told);
       return true;
     }
-    v1beta1::PreFilterResponse* answer = response->mutable_pre_filter();
-    answer->Clear();
+    v1beta1::PreFilterResponse* answer = response->mutable_rejection()->mutable_pre_filter();
     plugin.group->GroupRejected(View(target, index, now),
                                 outcome.error.empty() ? outcome.reason : outcome.error,
                                 !outcome.error.empty());
     if (!outcome.error.empty()) {
       FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
+      *response->mutable_rejection()->mutable_group() = std::move(told);
       return true;
     }
     for (const std::string& uid : outcome.also) {
-      if (told->pod_uids_size() < kMaxRejectedWith) told->add_pod_uids(uid);
+      if (told.pod_uids_size() < kMaxRejectedWith) told.add_pod_uids(uid);
     }
+    *response->mutable_rejection()->mutable_group() = std::move(told);
     target.attempt->group_plugin = index;
     FillStatus(plugin.name,
                sdk::Verdict::Unresolvable(absl::StrCat(group->name, ": ", outcome.reason)),
@@ -110,15 +113,16 @@ bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& tar
   return false;
 }
 
-void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
-                   v1beta1::CycleResponse* response) {
-  response->clear_filter();
-  response->clear_pre_score();
-  response->clear_score();
+v1beta1::CyclePlan* Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
+                                  v1beta1::CycleResponse* response) {
+  v1beta1::PreFilterResponse pre_filter =
+      std::move(*response->mutable_evaluation()->mutable_pre_filter());
+  v1beta1::CyclePlan* const plan = response->mutable_plan();
+  *plan->mutable_pre_filter() = std::move(pre_filter);
   const std::shared_ptr<const Profile> profile = attempts_.find(first_id)->second->profile;
   for (size_t i = 0; i < pods.size(); ++i) {
     PlannedPod& planned = pods[i];
-    v1beta1::PlannedPlacement* placement = response->add_placements();
+    v1beta1::PlannedPlacement* placement = plan->add_placements();
     if (planned.scores != nullptr) placement->Swap(planned.scores.get());
     placement->set_pod_uid(planned.pod->pod.uid());
     placement->set_slot(planned.slot);
@@ -133,6 +137,7 @@ void Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
     planned.attempt->id = first_id + i;
     attempts_[first_id + i] = std::move(planned.attempt);
   }
+  return plan;
 }
 
 bool Session::PostFilterGroup(const Target& target, absl::Time now,

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/host.h"
 #include "plugin_host/sdk/testing/builders.h"
 
@@ -95,6 +96,7 @@ class SessionTest : public ::testing::Test {
           [name, gate](
               const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
         gate->pushes = context.pushes;
+        if (context.args->root().Has("old")) context.args->root().Warning("old", "ignored");
         return std::make_unique<GatePlugin>(name, gate);
       };
       ASSERT_TRUE(registry_.Add(std::move(descriptor)).ok());
@@ -301,6 +303,27 @@ TEST_F(SessionTest, PushesCarryThePluginsName) {
   EXPECT_TRUE(pushed[1].gate_changed().all_pods());
 }
 
+TEST_F(SessionTest, WritesHaveNumbersAndTheirResultsMayCome) {
+  std::vector<v1beta1::SyncResponse> pushed;
+  session_->SetPush([&](const v1beta1::SyncResponse& push) { pushed.push_back(push); });
+  a_.pushes->Write(EffectNamed("w"));
+  a_.pushes->Write(EffectNamed("w"));
+  a_.pushes->GateChanged({});
+  ASSERT_EQ(pushed.size(), 3u);
+  EXPECT_EQ(pushed[0].effect().plugin(), "A");
+  EXPECT_NE(pushed[0].push_id(), 0u);
+  EXPECT_NE(pushed[1].push_id(), 0u);
+  EXPECT_NE(pushed[0].push_id(), pushed[1].push_id());
+  EXPECT_EQ(pushed[2].push_id(), 0u) << "the host needs no answer";
+  v1beta1::SyncRequest request;
+  request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
+  request.set_version(1);
+  for (const uint64_t id : {pushed[1].push_id(), uint64_t{12345}})
+    request.add_push_results()->set_push_id(id);
+  EXPECT_TRUE(session_->Apply(request, now_).ok());
+  EXPECT_EQ(session_->version(), 1);
+}
+
 TEST_F(SessionTest, AttemptsEndWithTheStreamOfChanges) {
   v1beta1::ReserveResponse response;
   ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
@@ -337,6 +360,94 @@ TEST_F(SessionTest, ConfigurationFaultsAreNamed) {
   ASSERT_EQ(response.problems_size(), 2);
   EXPECT_EQ(response.problems(0).message(), "this host has no such plugin");
   EXPECT_EQ(response.problems(1).message(), "plugin does not implement extension point FILTER");
+  for (const v1beta1::ConfigProblem& problem : response.problems())
+    EXPECT_EQ(problem.severity(), v1beta1::ConfigProblem::SEVERITY_ERROR);
+}
+
+v1beta1::ConfigureRequest WithArgs(v1beta1::ConfigureRequest request, const std::string& json) {
+  v1beta1::PluginArgs* args = request.mutable_profiles(0)->add_args();
+  args->set_plugin("A");
+  args->set_args_json(json);
+  return request;
+}
+
+TEST_F(SessionTest, AConfigurationWithWarningsIsInForce) {
+  v1beta1::ConfigureRequest request = WithArgs(Config(), R"({"old": true})");
+  request.mutable_profiles(0)->set_name("another");
+  request.mutable_shim();  // A shim that can do nothing: one warning for each point of a plugin.
+  v1beta1::ConfigureResponse response;
+  EXPECT_TRUE(session_->Configure(request, &response));
+  ASSERT_EQ(response.problems_size(), 1 + 5 + 4) << response.DebugString();
+  EXPECT_EQ(response.problems(0).field(), "old");
+  for (const v1beta1::ConfigProblem& problem : response.problems())
+    EXPECT_EQ(problem.severity(), v1beta1::ConfigProblem::SEVERITY_WARNING);
+  auto reserve = Call<v1beta1::ReserveRequest>(1);
+  v1beta1::ReserveResponse reserved;
+  EXPECT_EQ(session_->Reserve(reserve, now_, &reserved).reason(), CallError::REASON_NOT_CONFIGURED);
+  reserve.mutable_header()->set_profile("another");
+  EXPECT_TRUE(session_->Reserve(reserve, now_, &reserved).ok());
+}
+
+TEST_F(SessionTest, ACheckChangesNothing) {
+  Host host({"host-a", "1", ""}, &registry_);
+  v1beta1::ConfigureRequest check = Config();
+  check.set_validate_only(true);
+  v1beta1::ConfigureResponse response;
+  ASSERT_TRUE(host.Configure(check, now_, &response).ok());
+  EXPECT_TRUE(response.problems().empty());
+  EXPECT_EQ(host.FindSession("s"), nullptr);
+  // None is forgotten for it, either.
+  v1beta1::ConfigureRequest other = Config();
+  for (size_t i = 0; i < Host::kMaxSessions; ++i) {
+    other.set_session_id(absl::StrCat("other-", i));
+    ASSERT_TRUE(host.Configure(other, now_, &response).ok());
+  }
+  ASSERT_TRUE(host.Configure(check, now_, &response).ok());
+  for (size_t i = 0; i < Host::kMaxSessions; ++i)
+    EXPECT_NE(host.FindSession(absl::StrCat("other-", i)), nullptr) << i;
+  // Of a known session, too.
+  check.set_session_id("other-0");
+  check.mutable_profiles(0)->set_name("another");
+  ASSERT_TRUE(host.Configure(check, now_, &response).ok());
+  EXPECT_TRUE(response.problems().empty());
+  auto reserve = Call<v1beta1::ReserveRequest>(1);
+  reserve.mutable_header()->set_profile("another");
+  v1beta1::ReserveResponse reserved;
+  EXPECT_EQ(host.FindSession("other-0")->Reserve(reserve, now_, &reserved).reason(),
+            CallError::REASON_NOT_CONFIGURED);
+  check = WithArgs(check, R"({"unknown": true})");
+  ASSERT_TRUE(host.Configure(check, now_, &response).ok());
+  EXPECT_EQ(response.problems_size(), 1);
+}
+
+TEST_F(SessionTest, OneSessionEndsWithoutTheOthers) {
+  Host host({"host-a", "1", ""}, &registry_);
+  v1beta1::ConfigureRequest request = Config();
+  v1beta1::ConfigureResponse response;
+  ASSERT_TRUE(host.Configure(request, now_, &response).ok());
+  request.set_session_id("other");
+  ASSERT_TRUE(host.Configure(request, now_, &response).ok());
+  v1beta1::EndSessionRequest end;
+  v1beta1::EndSessionResponse ended;
+  end.set_session_id("unknown");
+  host.EndSession(end, &ended);
+  end.set_session_id("s");
+  host.EndSession(end, &ended);
+  EXPECT_EQ(ended.attempts_in_flight(), 0u);
+  const auto state = [&](const std::string& session) {
+    v1beta1::ProbeRequest probe;
+    probe.set_session_id(session);
+    v1beta1::ProbeResponse probed;
+    host.Probe(probe, &probed);
+    return probed.state();
+  };
+  EXPECT_EQ(state("s"), v1beta1::ProbeResponse::STATE_DRAINING);
+  EXPECT_EQ(state("other"), v1beta1::ProbeResponse::STATE_INITIALIZING);  // no snapshot
+  EXPECT_EQ(state(""), v1beta1::ProbeResponse::STATE_READY);
+  EXPECT_FALSE(host.draining());
+  EXPECT_TRUE(host.Configure(request, now_, &response).ok());
+  request.set_session_id("s");
+  EXPECT_EQ(host.Configure(request, now_, &response).reason(), CallError::REASON_DRAINING);
 }
 
 TEST_F(SessionTest, AHostForgetsUnusedSessions) {

@@ -55,6 +55,11 @@ ArgsObject ArgsReader::root() { return ArgsObject(this, json_.get(), ""); }
 
 void ArgsReader::AddProblem(std::string field, std::string message) {
   problems_.push_back({std::move(field), std::move(message)});
+  has_errors_ = true;
+}
+
+void ArgsReader::AddWarning(std::string field, std::string message) {
+  problems_.push_back({std::move(field), std::move(message), /*is_warning=*/true});
 }
 
 std::vector<ArgsProblem> ArgsReader::Finish() {
@@ -88,6 +93,10 @@ std::string ArgsObject::Path(absl::string_view key) const { return Join(path_, k
 
 void ArgsObject::Problem(absl::string_view key, std::string message) const {
   reader_->AddProblem(Path(key), std::move(message));
+}
+
+void ArgsObject::Warning(absl::string_view key, std::string message) const {
+  reader_->AddWarning(Path(key), std::move(message));
 }
 
 const nlohmann::json* ArgsObject::Find(absl::string_view key) const {

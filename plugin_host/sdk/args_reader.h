@@ -20,6 +20,7 @@ namespace outboard::sdk {
 struct ArgsProblem {
   std::string field;  // `scoringStrategy.resources[0].weight`; empty: the arguments as a whole.
   std::string message;
+  bool is_warning = false;  // the configuration is in force all the same
 };
 
 class ArgsReader;
@@ -55,6 +56,8 @@ class ArgsObject {
   // Reports a fault of a field of this object. Kubernetes' wording: `Invalid value: 0: must be
   // greater than zero`.
   void Problem(absl::string_view key, std::string message) const;
+  // Reports that the plugin ignores a field of this object, and why.
+  void Warning(absl::string_view key, std::string message) const;
 
  private:
   friend class ArgsReader;
@@ -71,7 +74,8 @@ class ArgsObject {
 // A plugin's whole arguments.
 //
 // Use: `ArgsObject args = context.args->root();`, read fields, and return. The host calls Finish
-// and rejects the configuration if there are problems, including unknown fields.
+// and rejects the configuration if there are problems that are not warnings, including unknown
+// fields.
 //
 // Threading: thread-compatible.
 // Lifetime: objects point into it.
@@ -86,9 +90,11 @@ class ArgsReader {
 
   ArgsObject root();
   void AddProblem(std::string field, std::string message);
+  void AddWarning(std::string field, std::string message);
   // All problems so far, and one for each field that was not read.
   std::vector<ArgsProblem> Finish();
-  bool ok() const { return problems_.empty(); }
+  // No problems so far but warnings.
+  bool ok() const { return !has_errors_; }
 
  private:
   friend class ArgsObject;
@@ -96,6 +102,7 @@ class ArgsReader {
 
   std::unique_ptr<nlohmann::json> json_;
   std::vector<ArgsProblem> problems_;
+  bool has_errors_ = false;
   std::set<std::string> known_;   // Paths that were read.
   std::set<std::string> opened_;  // Paths of objects that were opened.
 };

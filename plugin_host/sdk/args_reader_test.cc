@@ -55,6 +55,20 @@ TEST(ArgsReaderTest, NamesEveryFieldThatIsWrongOrUnknown) {
                                               "o.y: unknown field \"o.y\""));
 }
 
+TEST(ArgsReaderTest, WarningsLeaveTheArgumentsInForce) {
+  ArgsReader reader(R"({"o": {"old": 1}})");
+  const ArgsObject object = reader.root().Object("o");
+  object.Int("old", 0);
+  object.Warning("old", "ignored since 1.1");
+  EXPECT_TRUE(reader.ok());
+  const std::vector<ArgsProblem> problems = reader.Finish();
+  EXPECT_THAT(Texts(problems), ::testing::ElementsAre("o.old: ignored since 1.1"));
+  EXPECT_TRUE(problems[0].is_warning);
+  object.Problem("old", "too much");
+  EXPECT_FALSE(reader.ok());
+  EXPECT_FALSE(reader.Finish()[1].is_warning);
+}
+
 TEST(ArgsReaderTest, TextThatIsNotAnObjectIsAProblem) {
   EXPECT_EQ(ArgsReader("{").Finish().size(), 1u);
   EXPECT_EQ(ArgsReader("[]").Finish().size(), 1u);

@@ -32,6 +32,8 @@ inline std::string CustomKey(absl::string_view resource, absl::string_view ns,
 // object's CustomKey, and only the name if the kind is not namespaced. Empty if the kind is
 // unknown.
 std::string ObjectKey(const v1beta1::ClusterObject& object);
+// Names the object as the contract does. Empty if the kind is unknown.
+v1beta1::ObjectReference ReferenceTo(const v1beta1::ClusterObject& object);
 
 // All objects of the kinds of objects.proto.
 //
@@ -63,9 +65,11 @@ class ClusterObjects {
 
   // For the cache. False if the object's kind is unknown.
   bool Upsert(const v1beta1::ClusterObject& object);
-  bool Remove(const v1beta1::ClusterObject& named);
-  // The object with the key of `named`; null if not found.
-  const v1beta1::ClusterObject* FindSame(const v1beta1::ClusterObject& named) const;
+  // The object with the kind and key of `object`; null if not found.
+  const v1beta1::ClusterObject* FindSame(const v1beta1::ClusterObject& object) const;
+  // By kind, namespace and name. Not by uid: the object may have been replaced meanwhile.
+  bool Remove(const v1beta1::ObjectReference& reference);
+  const v1beta1::ClusterObject* FindNamed(const v1beta1::ObjectReference& reference) const;
   void Clear();
   template <typename Fn>
   void ForEachObject(Fn&& fn) const {

@@ -169,7 +169,8 @@ class ClusterObserver {
   virtual void OnPodChanged(const PodRecord& pod) {}
   virtual void OnPodRemoved(const PodRecord& pod) {}
   virtual void OnNamespaceChanged(const std::string& name) {}
-  // An object of another kind was added (`old` is null), changed, or is about to be removed.
+  // An object of another kind was added (`old` is null), changed, or was removed. It is the whole
+  // object, also of a removed one.
   virtual void OnObjectChanged(const v1beta1::ClusterObject* old,
                                const v1beta1::ClusterObject& object) {}
   virtual void OnObjectRemoved(const v1beta1::ClusterObject& object) {}

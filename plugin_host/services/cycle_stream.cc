@@ -82,7 +82,7 @@ bool CycleStream::Evaluate(absl::Time now) {
   v1beta1::CallHeader* header = request_.mutable_header();
   if (!header->session_id().empty()) session_id_ = header->session_id();
   if (!header->instance().empty()) instance_ = header->instance();
-  response_.Clear();
+  // Keeps the memory of the evaluation, which Clear would free.
   response_.set_attempt_id(header->attempt_id());
   CallStatus status;
   Session* session = nullptr;
@@ -104,11 +104,7 @@ bool CycleStream::Evaluate(absl::Time now) {
         break;
     }
   }
-  if (!status.ok()) {
-    response_.Clear();
-    response_.set_attempt_id(header->attempt_id());
-    *response_.mutable_error() = status.ToProto();
-  }
+  if (!status.ok()) *response_.mutable_error() = status.ToProto();
   const int64_t micros = absl::ToInt64Microseconds(absl::Now() - now);
   response_.set_evaluation_micros(static_cast<uint32_t>(std::max<int64_t>(micros, 0)));
   return true;

@@ -135,6 +135,8 @@ class Engine::Impl {
 
   void ListenToEverything();
   void ListenToSingleCalls();
+  // Rejects new attempts and new sessions from now on.
+  void BeginDrain(absl::string_view why);
   void Housekeeping(absl::Time now);
 
   // `Service` is the base of the generated service that declares the method.
@@ -268,9 +270,15 @@ void Engine::Impl::ListenToEverything() {
            response->set_warning(warning_);
            return Done(CallStatus::Ok());
          });
+  Listen(&plugin_host_, &PluginHostService::AsyncService::RequestEndSession,
+         [this](const EndSessionRequest& request, absl::Time, EndSessionResponse* response) {
+           host_.EndSession(request, response);
+           return Done(CallStatus::Ok());
+         });
   Listen(&plugin_host_, &PluginHostService::AsyncService::RequestDrain,
-         [this](const DrainRequest& request, absl::Time, DrainResponse* response) {
-           host_.Drain(request, response);
+         [this](const DrainRequest&, absl::Time, DrainResponse* response) {
+           BeginDrain("asked by a peer");
+           response->set_attempts_in_flight(host_.attempts_in_flight());
            return Done(CallStatus::Ok());
          });
 }
@@ -280,7 +288,7 @@ void Engine::Impl::ListenToSingleCalls() {
   Listen(&pre_filter_, &PreFilterService::AsyncService::RequestPreFilter,
          AtVersion<PreFilterRequest, PreFilterResponse>(
              [](Session& session, const auto& request, absl::Time now, auto* response) {
-               return session.PreFilter(request.header(), request, now, response);
+               return session.PreFilter(request.header(), request.pod_uid(), now, response);
              }));
   Listen(&filter_, &FilterService::AsyncService::RequestFilter,
          AtVersion<FilterRequest, FilterResponse>(
@@ -336,6 +344,12 @@ void Engine::Impl::ListenToSingleCalls() {
              }));
 }
 
+void Engine::Impl::BeginDrain(absl::string_view why) {
+  if (host_.draining()) return;
+  LOG(INFO) << "Draining with " << host_.attempts_in_flight() << " attempts in progress: " << why;
+  host_.DrainAll();
+}
+
 void Engine::Impl::Housekeeping(absl::Time now) {
   host_.Tick(now);
   for (const auto& [session, stream] : sync_streams_.by_session) stream->AckIfBehind();
@@ -361,10 +375,7 @@ void Engine::Impl::Run() {
       }
     }
     connected_sessions_.store(host_.connected_sessions(), std::memory_order_relaxed);
-    if (drain_requested_ && !host_.draining()) {
-      LOG(INFO) << "Draining with " << host_.attempts_in_flight() << " attempts in progress";
-      host_.DrainAll();
-    }
+    if (drain_requested_) BeginDrain("asked by this process");
     if (host_.draining() && !drained_.HasBeenNotified() && host_.attempts_in_flight() == 0) {
       drained_.Notify();
     }

@@ -52,7 +52,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // READY → DRAINING: rejects new attempts and waits, at most `timeout`, until none is left. True
-  // if none is left. May be called again; with a zero timeout it only reports.
+  // if none is left. May be called again; with a zero timeout it only reports. The call Drain of a
+  // peer begins the same; the process stays.
   bool Drain(absl::Duration timeout);
   // A warning for people in every Probe response; empty: none. From any thread.
   void SetWarning(std::string warning);

@@ -137,8 +137,8 @@ class EngineTest : public ::testing::Test {
     CycleRequest request;
     *request.mutable_header() = Header(attempt, version);
     request.set_deadline_micros(5'000'000);
-    request.mutable_pre_filter()->set_pod_uid("default/p");
-    request.mutable_filter();
+    request.set_pod_uid("default/p");
+    request.mutable_search();
     return request;
   }
 
@@ -223,14 +223,14 @@ TEST_F(EngineTest, FusedAndSingleCallsAnswerTheSame) {
   auto context = Context();
   auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
   CycleRequest request = MakeCycle(1, 1);
-  request.mutable_filter()->set_start_offset(7);
+  request.mutable_search()->set_start_offset(7);
   ASSERT_TRUE(cycle->Write(request));
   CycleResponse fused;
   ASSERT_TRUE(cycle->Read(&fused));
   ASSERT_FALSE(fused.has_error()) << fused.error().message();
   EXPECT_EQ(fused.attempt_id(), 1u);
   // 50 − 200/125 % of 200 is 98, so 100 are searched for; n0 and n1 are too small but come last.
-  EXPECT_EQ(fused.filter().processed(), 100u);
+  EXPECT_EQ(fused.evaluation().filter().processed(), 100u);
 
   PreFilterRequest pre_filter;
   *pre_filter.mutable_header() = Header(2, 1);
@@ -239,15 +239,17 @@ TEST_F(EngineTest, FusedAndSingleCallsAnswerTheSame) {
   ASSERT_TRUE(PreFilterService::NewStub(channel_)
                   ->PreFilter(Context().get(), pre_filter, &pre_filter_response)
                   .ok());
-  EXPECT_EQ(pre_filter_response.SerializeAsString(), fused.pre_filter().SerializeAsString());
+  EXPECT_EQ(pre_filter_response.SerializeAsString(),
+            fused.evaluation().pre_filter().SerializeAsString());
 
   FilterRequest filter;
   *filter.mutable_header() = Header(2, 1);
-  filter.set_start_offset(7);
+  filter.mutable_search()->set_start_offset(7);
+  filter.mutable_search()->set_num_feasible_nodes_to_find(100);
   FilterResponse filter_response;
   ASSERT_TRUE(
       FilterService::NewStub(channel_)->Filter(Context().get(), filter, &filter_response).ok());
-  EXPECT_EQ(filter_response.SerializeAsString(), fused.filter().SerializeAsString());
+  EXPECT_EQ(filter_response.SerializeAsString(), fused.evaluation().filter().SerializeAsString());
 
   PreScoreRequest pre_score;
   *pre_score.mutable_header() = Header(2, 1);
@@ -256,14 +258,15 @@ TEST_F(EngineTest, FusedAndSingleCallsAnswerTheSame) {
   ASSERT_TRUE(PreScoreService::NewStub(channel_)
                   ->PreScore(Context().get(), pre_score, &pre_score_response)
                   .ok());
-  EXPECT_EQ(pre_score_response.SerializeAsString(), fused.pre_score().SerializeAsString());
+  EXPECT_EQ(pre_score_response.SerializeAsString(),
+            fused.evaluation().pre_score().SerializeAsString());
   ScoreRequest score;
   *score.mutable_header() = Header(2, 1);
   *score.mutable_nodes() = pre_score.nodes();
   ScoreResponse score_response;
   ASSERT_TRUE(ScoreService::NewStub(channel_)->Score(Context().get(), score, &score_response).ok());
-  EXPECT_EQ(score_response.SerializeAsString(), fused.score().SerializeAsString());
-  EXPECT_EQ(fused.score().plugins(0).scores().size(), 100u);
+  EXPECT_EQ(score_response.SerializeAsString(), fused.evaluation().score().SerializeAsString());
+  EXPECT_EQ(fused.evaluation().score().plugins(0).scores().size(), 100u);
 }
 
 TEST_F(EngineTest, ACallWaitsForItsVersion) {
@@ -288,7 +291,7 @@ TEST_F(EngineTest, ACallWaitsForItsVersion) {
   CycleResponse response;
   ASSERT_TRUE(cycle->Read(&response));
   EXPECT_FALSE(response.has_error()) << response.error().message();
-  EXPECT_EQ(response.filter().processed(), 3u);
+  EXPECT_EQ(response.evaluation().filter().processed(), 3u);
 }
 
 // For simulations: days pass in seconds.
@@ -412,7 +415,7 @@ TEST_F(EngineTest, ANewStreamReplacesTheOld) {
   ASSERT_TRUE(cycle->Write(MakeCycle(1, 1)));
   CycleResponse answer;
   ASSERT_TRUE(cycle->Read(&answer));
-  EXPECT_EQ(answer.filter().processed(), 2u);
+  EXPECT_EQ(answer.evaluation().filter().processed(), 2u);
 }
 
 TEST_F(EngineTest, DrainsOnceNoAttemptIsLeft) {
@@ -433,6 +436,36 @@ TEST_F(EngineTest, DrainsOnceNoAttemptIsLeft) {
   end.add_ended_attempts(1);
   ASSERT_TRUE(sync.stream->Write(end));
   EXPECT_TRUE(engine_->Drain(absl::Seconds(10)));
+}
+
+TEST_F(EngineTest, APeerDrainsTheWholeHost) {
+  Configure();
+  Sync sync = OpenSync(4);
+  auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  ASSERT_TRUE(cycle->Write(MakeCycle(1, 1)));
+  CycleResponse response;
+  ASSERT_TRUE(cycle->Read(&response));
+  auto stub = PluginHostService::NewStub(channel_);
+  for (int i = 0; i < 2; ++i) {
+    auto call = Context();
+    DrainResponse drained;
+    ASSERT_TRUE(stub->Drain(call.get(), DrainRequest(), &drained).ok());
+    EXPECT_EQ(drained.attempts_in_flight(), 1u);
+  }
+  ASSERT_TRUE(cycle->Write(MakeCycle(2, 1)));
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_EQ(response.error().reason(), CallError::REASON_DRAINING);
+  ConfigureRequest request;
+  ConfigureResponse configured;
+  request.set_session_id("another");
+  const auto configuring = Context();
+  EXPECT_EQ(ErrorOf(stub->Configure(configuring.get(), request, &configured)).reason(),
+            CallError::REASON_DRAINING);
+  ProbeResponse probed;
+  const auto probing = Context();
+  ASSERT_TRUE(stub->Probe(probing.get(), ProbeRequest(), &probed).ok());
+  EXPECT_EQ(probed.state(), ProbeResponse::STATE_DRAINING);
 }
 
 TEST_F(EngineTest, ALiveSocketIsRefusedAndAStaleOneRemoved) {

@@ -81,15 +81,15 @@ TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAgain) {
   trains.Annotation("outboard/checkpointing", "true")
       .Annotation("outboard/last-checkpoint-time", "2026-01-05T11:45:00Z");
   harness->AddPod(trains);
-  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates_size(), 1);
+  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates().candidates_size(), 1);
   harness->SetNow(absl::FromUnixSeconds(kNow + 15 * 60 + 1));
-  EXPECT_THAT(harness->Attempt(Preemptor("8")).rejection().reasons(),
+  EXPECT_THAT(harness->Attempt(Preemptor("8")).rejection().status().reasons(),
               ElementsAre("preemption: 0/1 nodes are available: 1 No preemption victims found for "
                           "incoming pod. Training pods that are spared: 1 whose checkpoint is "
                           "older than 30m0s."));
   trains.Annotation("outboard/last-checkpoint-time", "2026-01-05T12:10:00Z");
   harness->AddPod(trains);
-  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates_size(), 1);
+  EXPECT_EQ(harness->Attempt(Preemptor("8")).candidates().candidates_size(), 1);
 }
 
 class Warnings final : public google::LogSink {
@@ -142,16 +142,16 @@ TEST(CostAwarePreemptorTest, APluginThatFailsIsNamedUnlessAnotherNodeHelps) {
   harness->AddPod(Pod("a", "n1", "inference", "1"));
   harness->AddPod(Pod("b", "n1", "inference", "1"));
   const v1beta1::PostFilterResponse failed = harness->Attempt(Preemptor("1"));
-  EXPECT_EQ(failed.rejection().code(), v1beta1::CODE_ERROR);
-  EXPECT_THAT(failed.rejection().reasons(),
+  EXPECT_EQ(failed.rejection().status().code(), v1beta1::CODE_ERROR);
+  EXPECT_THAT(failed.rejection().status().reasons(),
               ElementsAre("preemption: running \"Fragile\" filter plugin: lost count"));
   harness->AddNode(NodeBuilder("n2"));
   harness->AddPod(Pod("c", "n2", "inference", "1"));
   PodBuilder important = Pod("d", "n2", "inference", "1");
   harness->AddPod(important.Priority(10));
   const v1beta1::PostFilterResponse helped = harness->Attempt(Preemptor("1"));
-  ASSERT_EQ(helped.candidates_size(), 1);
-  EXPECT_THAT(helped.candidates(0).victim_uids(), ElementsAre("default/c"));
+  ASSERT_EQ(helped.candidates().candidates_size(), 1);
+  EXPECT_THAT(helped.candidates().candidates(0).victim_uids(), ElementsAre("default/c"));
 }
 
 // Of a thousand nodes that could help, the best is found with few dry runs.
@@ -168,8 +168,8 @@ TEST(CostAwarePreemptorTest, TheBestOfManyNodesIsFound) {
       }
     }
     const v1beta1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
-    EXPECT_GE(response.candidates_size(), 8);
-    EXPECT_EQ(harness->cluster().node(response.candidates(0).slot()).name(),
+    EXPECT_GE(response.candidates().candidates_size(), 8);
+    EXPECT_EQ(harness->cluster().node(response.candidates().candidates(0).slot()).name(),
               absl::StrCat("n", best));
   }
 }
@@ -192,7 +192,7 @@ TEST(CostAwarePreemptorTest, ANodeThatLooksDearerIsTriedOutWhereItMayBeTheBest) 
     }
   }
   const v1beta1::PostFilterResponse response = harness->Attempt(Preemptor("8"));
-  EXPECT_THAT(response.candidates(0).victim_uids(), ElementsAre("default/n29-8"));
+  EXPECT_THAT(response.candidates().candidates(0).victim_uids(), ElementsAre("default/n29-8"));
 }
 
 }  // namespace

@@ -57,11 +57,11 @@ class GangsTest : public ::testing::Test {
   std::vector<std::string> VictimsFor(const v1beta1::Pod& preemptor) {
     const v1beta1::PostFilterResponse response = harness_->Attempt(preemptor);
     companions_.clear();
-    if (response.candidates().empty()) {
-      rejection_ = response.rejection().reasons(0);
+    if (response.candidates().candidates().empty()) {
+      rejection_ = response.rejection().status().reasons(0);
       return {};
     }
-    const auto& best = response.candidates(0);
+    const auto& best = response.candidates().candidates(0);
     companions_.assign(best.companion_uids().begin(), best.companion_uids().end());
     return {best.victim_uids().begin(), best.victim_uids().end()};
   }

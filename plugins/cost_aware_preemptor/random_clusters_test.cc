@@ -449,7 +449,7 @@ std::vector<Choice> Ask(const sdk::PluginDescriptor& plugin, const Cluster& clus
   std::vector<Choice> choices;
   const v1beta1::PostFilterResponse response =
       harness.Attempt(Written(cluster, cluster.preemptor, 1));
-  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
+  for (const v1beta1::PreemptionCandidate& candidate : response.candidates().candidates()) {
     Choice choice;
     choice.node = static_cast<int>(candidate.slot());
     choice.budget_violations = static_cast<int>(candidate.budget_violations());

@@ -64,12 +64,12 @@ class DefaultPreemptionTest : public ::testing::Test {
   std::vector<std::string> Preempt(const v1beta1::Pod& pod) {
     const v1beta1::PostFilterResponse response = harness_->Attempt(pod);
     if (response.has_rejection()) {
-      return {absl::StrCat(ShortName(response.rejection().code()), " ",
-                           absl::StrJoin(response.rejection().reasons(), "; "),
-                           response.clear_nomination() ? " (clear)" : "")};
+      return {absl::StrCat(ShortName(response.rejection().status().code()), " ",
+                           absl::StrJoin(response.rejection().status().reasons(), "; "),
+                           response.rejection().clear_nomination() ? " (clear)" : "")};
     }
     std::vector<std::string> texts;
-    for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
+    for (const v1beta1::PreemptionCandidate& candidate : response.candidates().candidates()) {
       EXPECT_EQ(candidate.plugin(), "DefaultPreemption");
       const std::string violations = candidate.budget_violations() == 0
                                          ? ""

@@ -164,8 +164,9 @@ TEST(GPUPackingTest, SeesWhatWouldBeWithoutAPod) {
     (*harness)->AddPod(PodBuilder(name).Annotation("gpu-fraction", share).OnNode("n"));
   const v1beta1::PostFilterResponse answer =
       (*harness)->Attempt(PodBuilder("p").Annotation("gpu-fraction", "0.5"));
-  ASSERT_EQ(answer.candidates_size(), 1);
-  EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/large"));
+  ASSERT_EQ(answer.candidates().candidates_size(), 1);
+  EXPECT_THAT(answer.candidates().candidates(0).victim_uids(),
+              testing::ElementsAre("default/large"));
 }
 
 // The cluster's pods decide which pieces are worth keeping.

@@ -139,8 +139,8 @@ TEST(Objectives, OnlyEvictionsThatGiveLicencesBackHelp) {
   (*harness)->AddPod(PodBuilder("c").OnNode("none").Label("licence.outboard/x", "4"));
   const v1beta1::PostFilterResponse response =
       (*harness)->Attempt(PodBuilder("p").Label("licence.outboard/m", "2"));
-  ASSERT_EQ(response.rejection().reasons_size(), 1);
-  EXPECT_EQ(response.rejection().reasons(0), "many");
+  ASSERT_EQ(response.rejection().status().reasons_size(), 1);
+  EXPECT_EQ(response.rejection().status().reasons(0), "many");
 }
 
 // A profile may enable the plugin at single extension points.

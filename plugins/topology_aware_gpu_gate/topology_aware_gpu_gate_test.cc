@@ -112,8 +112,9 @@ TEST(TopologyAwareGPUGateTest, SeesWhatWouldBeWithoutAPod) {
       (*harness)->Attempt(PodBuilder("p")
                               .Requests({{"nvidia.com/gpu", "4"}})
                               .Label("accelerator.sched.io/parallelism", "ddp"));
-  ASSERT_EQ(answer.candidates_size(), 1) << "4 and 5 lie in one island, so neither alone helps";
-  EXPECT_THAT(answer.candidates(0).victim_uids(), testing::ElementsAre("default/a"));
+  ASSERT_EQ(answer.candidates().candidates_size(), 1)
+      << "4 and 5 lie in one island, so neither alone helps";
+  EXPECT_THAT(answer.candidates().candidates(0).victim_uids(), testing::ElementsAre("default/a"));
 }
 
 // Invalid labels never cause a crash or an island that no label names.

@@ -207,6 +207,20 @@ TEST_F(RulesTest, ZeroOfAnEnumAndUnits) {
                           HasSubstr("is zero and is not named …_UNSPECIFIED")));
 }
 
+TEST_F(RulesTest, ShapesAreNotStatedInWords) {
+  EXPECT_THAT(Check(R"(
+    // M.
+    message M {
+      // OPTIONAL. If this is set, no other
+      // field is set.
+      int64 x = 1;
+      // Names it. Empty: all.
+      repeated string names = 2;
+    })"),
+              ElementsAre(HasSubstr("M.x: says \"no other field is set\": use a oneof"),
+                          HasSubstr("M.names: says \"empty: all\"")));
+}
+
 TEST_F(RulesTest, ValuesCarryTheNameOfTheirEnum) {
   EXPECT_THAT(Check(R"(
     // K.

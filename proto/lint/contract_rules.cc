@@ -4,11 +4,13 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
@@ -35,6 +37,18 @@ std::string PrefixOf(absl::string_view enum_name) {
   }
   return prefix + "_";
 }
+
+// Rules on the shape of messages that a comment states and no code checks, in lower case; and what
+// says the same in the message itself.
+constexpr std::pair<absl::string_view, absl::string_view> kShapesInWords[] = {
+    {"no other field is set", "use a oneof"},
+    {"instead of all other fields", "use a oneof"},
+    {"not together with", "use a oneof"},
+    {"only the fields that name it", "use ObjectReference"},
+    {"empty: all", "give the other meaning a field of its own"},
+    {"empty means all", "give the other meaning a field of its own"},
+    {"none: all", "give the other meaning a field of its own"},
+};
 
 class Linter {
  public:
@@ -66,6 +80,13 @@ class Linter {
     if (!found || comment.empty()) Complain(element, "has no comment");
     if (absl::StrContains(comment, "TODO") || absl::StrContains(comment, "FIXME")) {
       Complain(element, "has an unfinished comment");
+    }
+    // A comment may be broken anywhere.
+    const std::string text =
+        absl::StrJoin(absl::StrSplit(comment, absl::ByAnyChar(" \n"), absl::SkipEmpty()), " ");
+    for (const auto& [words, better] : kShapesInWords) {
+      if (absl::StrContains(absl::AsciiStrToLower(text), words))
+        Complain(element, absl::StrCat("says \"", words, "\": ", better));
     }
   }
 

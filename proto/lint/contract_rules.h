@@ -13,8 +13,9 @@ namespace outboard::lint {
 // file keeps the rules:
 //   - the directory is the package, the package ends in a version;
 //   - a comment on every message, field, enum, value, service and RPC, not empty;
-//   - an enum's zero value is named …_UNSPECIFIED, except enums whose zero is a real and safe value
-//     (listed in the source);
+//   - an enum's zero value is named …_UNSPECIFIED, and its values begin with its name;
+//   - no comment states in words what a shape can say: fields that exclude each other are a oneof,
+//     an object is named by ObjectReference, and an empty list does not mean all;
 //   - amounts of time name their unit in full (…_millis, …_micros, …_seconds), never …_ms, …_us,
 //   …_sec;
 //   - every RPC has its own request and response, named after it; also streams such as `Sync`;

@@ -119,7 +119,8 @@ class FakeHost::Services {
   OUTBOARD_FAKE_SERVICE(Greeting, HandshakeService, OUTBOARD_FAKE_RPC(Handshake))
   OUTBOARD_FAKE_SERVICE(Info, PluginHostService,
                         OUTBOARD_FAKE_RPC(GetHostInfo) OUTBOARD_FAKE_RPC(Configure)
-                            OUTBOARD_FAKE_RPC(Probe) OUTBOARD_FAKE_RPC(Drain))
+                            OUTBOARD_FAKE_RPC(Probe) OUTBOARD_FAKE_RPC(EndSession)
+                                OUTBOARD_FAKE_RPC(Drain))
   OUTBOARD_FAKE_SERVICE(Sort, QueueSortService, OUTBOARD_FAKE_RPC(SortKeys))
   OUTBOARD_FAKE_SERVICE(Enqueue, PreEnqueueService, OUTBOARD_FAKE_RPC(PreEnqueue))
   OUTBOARD_FAKE_SERVICE(BeforeFilter, PreFilterService, OUTBOARD_FAKE_RPC(PreFilter))
@@ -281,6 +282,11 @@ void FakeHost::StopAcknowledging() {
   acknowledging_ = false;
 }
 
+std::vector<PushResult> FakeHost::push_results() const {
+  absl::MutexLock lock(&mu_);
+  return push_results_;
+}
+
 int64_t FakeHost::version() const {
   absl::MutexLock lock(&mu_);
   return version_;
@@ -374,9 +380,9 @@ void FakeHost::RespondByDefault(const google::protobuf::Message& request,
   } else if (type == FilterRequest::descriptor()) {
     const auto& filter = static_cast<const FilterRequest&>(request);
     absl::MutexLock lock(&mu_);
-    AllFeasible(!filter.simulated_nodes().empty() ? filter.simulated_nodes_size()
-                : filter.has_nodes()              ? filter.nodes().slots_size()
-                                                  : static_cast<int>(nodes_.size()),
+    AllFeasible(filter.has_simulation()       ? filter.simulation().nodes_size()
+                : filter.search().has_nodes() ? filter.search().nodes().slots_size()
+                                              : static_cast<int>(nodes_.size()),
                 static_cast<FilterResponse*>(response));
   } else if (type == ScoreRequest::descriptor()) {
     PluginScores* scores = static_cast<ScoreResponse*>(response)->add_plugins();
@@ -389,19 +395,30 @@ void FakeHost::RespondByDefault(const google::protobuf::Message& request,
 
 grpc::Status FakeHost::RespondToCycle(const CycleRequest& request, CycleResponse* response) {
   response->set_attempt_id(request.header().attempt_id());
-  grpc::Status status = Respond(request.pre_filter(), response->mutable_pre_filter());
-  if (!status.ok() || response->pre_filter().has_rejection()) return status;
-  status = Respond(request.filter(), response->mutable_filter());
-  if (!status.ok() || response->filter().has_error()) return status;
-  const int feasible = CountFeasible(response->filter());
+  PreFilterRequest pre_filter;
+  pre_filter.set_pod_uid(request.pod_uid());
+  PreFilterResponse pre_filtered;
+  grpc::Status status = Respond(pre_filter, &pre_filtered);
+  if (!status.ok()) return status;
+  if (pre_filtered.has_rejection()) {
+    *response->mutable_rejection()->mutable_pre_filter() = std::move(pre_filtered);
+    return status;
+  }
+  CycleEvaluation* const evaluation = response->mutable_evaluation();
+  *evaluation->mutable_pre_filter() = std::move(pre_filtered);
+  FilterRequest filter;
+  *filter.mutable_search() = request.search();
+  status = Respond(filter, evaluation->mutable_filter());
+  if (!status.ok() || evaluation->filter().has_error()) return status;
+  const int feasible = CountFeasible(evaluation->filter());
   if (feasible == 0 || (feasible == 1 && !request.score_single_node())) return status;
   ScoreRequest score;
   for (int i = 0; i < feasible; ++i) score.mutable_nodes()->add_slots(i);
   PreScoreRequest pre_score;
   *pre_score.mutable_nodes() = score.nodes();
-  status = Respond(pre_score, response->mutable_pre_score());
-  if (!status.ok() || response->pre_score().has_error()) return status;
-  return Respond(score, response->mutable_score());
+  status = Respond(pre_score, evaluation->mutable_pre_score());
+  if (!status.ok() || evaluation->pre_score().has_error()) return status;
+  return Respond(score, evaluation->mutable_score());
 }
 
 void FakeHost::Apply(const SyncRequest& request) {
@@ -416,6 +433,8 @@ void FakeHost::Apply(const SyncRequest& request) {
     if (change.has_pod_upsert()) pods_[change.pod_upsert().pod().uid()] = change.pod_upsert().pod();
     if (change.has_pod_remove()) pods_.erase(change.pod_remove().uid());
   }
+  push_results_.insert(push_results_.end(), request.push_results().begin(),
+                       request.push_results().end());
   version_ = request.version();
 }
 

@@ -114,8 +114,10 @@ class FakeHost {
   std::map<std::string, v1beta1::Pod> pods() const;
   // From now on the host applies versions without acknowledging them.
   void StopAcknowledging();
+  // All results of pushes, of all streams.
+  std::vector<v1beta1::PushResult> push_results() const;
 
-  // Sends a push on the change stream; false if none is open.
+  // Sends a push on the change stream; false if none is open. Its `push_id` is the caller's.
   bool Push(const v1beta1::SyncResponse& push);
   // Breaks every open stream.
   void CutStreams();
@@ -161,6 +163,7 @@ class FakeHost {
   int64_t version_ ABSL_GUARDED_BY(mu_) = 0;
   std::map<uint32_t, v1beta1::Node> nodes_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, v1beta1::Pod> pods_ ABSL_GUARDED_BY(mu_);
+  std::vector<v1beta1::PushResult> push_results_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace outboard::testing

@@ -67,7 +67,7 @@ TEST_F(FakeHostTest, FaultsComeInOrderAndEnd) {
   for (int i = 0; i < 3; ++i) {
     grpc::ClientContext context;
     FilterRequest request;
-    request.mutable_nodes()->add_slots(i);
+    request.mutable_search()->mutable_nodes()->add_slots(i);
     FilterResponse response;
     const grpc::Status status = stub->Filter(&context, request, &response);
     if (i == 1) {
@@ -82,7 +82,7 @@ TEST_F(FakeHostTest, FaultsComeInOrderAndEnd) {
   }
   const auto requests = host_->Requests<FilterRequest>();
   ASSERT_EQ(requests.size(), 3u);
-  EXPECT_EQ(requests[2].nodes().slots(0), 2u);
+  EXPECT_EQ(requests[2].search().nodes().slots(0), 2u);
 }
 
 TEST_F(FakeHostTest, DelayOutlastsADeadline) {
@@ -110,6 +110,15 @@ TEST_F(FakeHostTest, AcknowledgementsAndPushesOfTheCache) {
   ASSERT_TRUE(stream->Read(&push));
   EXPECT_EQ(push.wait_decision().pod_uid(), "u");
 
+  SyncRequest answer;
+  answer.set_version(1);
+  answer.set_phase(SyncRequest::PHASE_DELTA);
+  answer.add_push_results()->set_push_id(7);
+  ASSERT_TRUE(stream->Write(answer));
+  ASSERT_TRUE(stream->Read(&push));  // Acknowledged once it was applied.
+  ASSERT_THAT(host_->push_results(), ::testing::SizeIs(1));
+  EXPECT_EQ(host_->push_results()[0].push_id(), 7u);
+
   host_->CutStreams();
   EXPECT_FALSE(stream->Read(&push));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::CANCELLED);
@@ -134,8 +143,8 @@ TEST_F(FakeHostTest, CycleIsMadeOfThePlainAnswers) {
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));
   EXPECT_EQ(response.attempt_id(), 5u);
-  EXPECT_EQ(response.filter().processed(), 9u);
-  EXPECT_EQ(response.score().plugins(0).scores(), "222");
+  EXPECT_EQ(response.evaluation().filter().processed(), 9u);
+  EXPECT_EQ(response.evaluation().score().plugins(0).scores(), "222");
 
   ASSERT_TRUE(stream->Write(request));
   ASSERT_TRUE(stream->Read(&response));

@@ -212,7 +212,8 @@ class ProxyHost::Services {
                          OUTBOARD_PROXY_RPC(PluginHostService, GetHostInfo)
                              OUTBOARD_PROXY_RPC(PluginHostService, Configure)
                                  OUTBOARD_PROXY_RPC(PluginHostService, Probe)
-                                     OUTBOARD_PROXY_RPC(PluginHostService, Drain))
+                                     OUTBOARD_PROXY_RPC(PluginHostService, EndSession)
+                                         OUTBOARD_PROXY_RPC(PluginHostService, Drain))
   OUTBOARD_PROXY_SERVICE(Sort, QueueSortService, OUTBOARD_PROXY_RPC(QueueSortService, SortKeys))
   OUTBOARD_PROXY_SERVICE(Enqueue, PreEnqueueService,
                          OUTBOARD_PROXY_RPC(PreEnqueueService, PreEnqueue))

@@ -59,7 +59,7 @@ struct ClusterState::Object : ChangeRecord {
   Object() : ChangeRecord(ChangeKind::kObject) {}
   kube::ClusterObjectPtr object;           // null once removed
   std::optional<absl::Time> unseen_since;  // time of a write that the informer has not reported
-  v1beta1::ClusterObject removed_name;     // once removed
+  v1beta1::ObjectReference removed_name;   // once removed
 };
 
 }  // namespace outboard::cache

@@ -97,9 +97,9 @@ class ClusterState : private ChangeEncoder {
   // The version of the whole state. Calls to hosts that keep no cluster cache carry it.
   int64_t version() const { return log_.version(); }
 
-  // Other objects. FindObject: null for an unknown object.
+  // Other objects. FindObject: null for an unknown object; the uid does not count.
   size_t object_count() const { return objects_.size(); }
-  kube::ClusterObjectPtr FindObject(const v1beta1::ClusterObject& named) const;
+  kube::ClusterObjectPtr FindObject(const v1beta1::ObjectReference& reference) const;
   void ForEachDisruptionBudget(
       absl::FunctionRef<void(const kube::ClusterObjectPtr& budget)> visit) const;
   const DeviceClassResources& device_class_resources() const { return device_class_resources_; }

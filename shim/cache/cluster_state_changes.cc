@@ -31,9 +31,8 @@ bool IsOlder(const kube::ClusterObject& a, const kube::ClusterObject& b) {
   return of_a > 0 && of_a < ResourceVersionOf(b);
 }
 
-// Names are unique within a kind; workloads have several kinds.
 std::string KeyOf(const v1beta1::ClusterObject& object) {
-  return absl::StrCat(kube::KindOf(object), "/", kube::NamespacedName(object));
+  return kube::KeyOf(kube::ReferenceTo(object));
 }
 
 }  // namespace
@@ -147,7 +146,7 @@ ObjectOutcome ClusterState::RemoveObject(const kube::ClusterObject& object) {
   NoteKind(it->first, record->object->object, /*is_added=*/false);
   objects_.erase(it);
   outcome.old = std::move(record->object);
-  record->removed_name = kube::NameOnly(outcome.old->object);
+  record->removed_name = kube::ReferenceTo(outcome.old->object);
   log_.Removed(std::move(record));
   return outcome;
 }
@@ -181,8 +180,8 @@ void ClusterState::CountDeviceClass(const v1beta1::ClusterObject& object, int by
   }
 }
 
-kube::ClusterObjectPtr ClusterState::FindObject(const v1beta1::ClusterObject& named) const {
-  const auto it = objects_.find(KeyOf(named));
+kube::ClusterObjectPtr ClusterState::FindObject(const v1beta1::ObjectReference& reference) const {
+  const auto it = objects_.find(kube::KeyOf(reference));
   return it == objects_.end() ? nullptr : it->second->object;
 }
 
@@ -253,10 +252,11 @@ void ClusterState::Encode(const ChangeRecord& record, int64_t known, const Field
     }
     case ChangeKind::kObject: {
       const auto& object = static_cast<const Object&>(record);
-      if (!fields.Wants(object.removed ? object.removed_name : object.object->object)) return;
       if (object.removed) {
+        if (!fields.Wants(object.removed_name)) return;
         *out->emplace_back().mutable_object_remove() = object.removed_name;
       } else {
+        if (!fields.Wants(object.object->object)) return;
         *out->emplace_back().mutable_object_upsert() = object.object->object;
       }
       return;

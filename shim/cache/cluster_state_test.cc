@@ -505,9 +505,9 @@ TEST_F(ClusterStateTest, ObjectsAreSentWhenTheirContentChanges) {
   EXPECT_EQ(state_.UpsertObject(MakeClaim("a", "Bound", "5", "other")).kind, Kind::kReplaced);
   EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "9")).kind, Kind::kRemoved);
   EXPECT_EQ(state_.RemoveObject(*MakeClaim("a", "", "9")).kind, Kind::kIgnored);
-  EXPECT_EQ(state_.FindObject(MakeClaim("a", "", "9")->object), nullptr);
-  EXPECT_THAT(Take(host), ElementsAre("object_remove { persistent_volume_claim { namespace: \"ns\" "
-                                      "name: \"a\" } }"));
+  EXPECT_EQ(state_.FindObject(kube::ReferenceTo(MakeClaim("a", "", "9")->object)), nullptr);
+  EXPECT_THAT(Take(host), ElementsAre("object_remove { kind: \"PersistentVolumeClaim\" "
+                                      "namespace: \"ns\" name: \"a\" }"));
   // Added and removed without being sent.
   state_.UpsertObject(MakeClaim("b", "Bound", "6"));
   state_.RemoveObject(*MakeClaim("b", "", ""));
@@ -520,7 +520,7 @@ TEST_F(ClusterStateTest, AWrittenObjectCountsBeforeTheInformerReportsIt) {
   using Kind = ObjectOutcome::Kind;
   const absl::Time now = absl::UnixEpoch();
   const auto phase = [this] {
-    const auto object = state_.FindObject(MakeClaim("a", "", "")->object);
+    const auto object = state_.FindObject(kube::ReferenceTo(MakeClaim("a", "", "")->object));
     return object == nullptr ? "none" : object->object.persistent_volume_claim().phase();
   };
   state_.UpsertObject(MakeClaim("a", "Pending", "10"));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/kube/objects.h"
 
@@ -28,6 +29,10 @@ struct HostFields {
   bool Wants(const v1beta1::ClusterObject& object) const {
     return !object.has_generic_object() ||
            custom_resources.contains(object.generic_object().resource());
+  }
+  bool Wants(const v1beta1::ObjectReference& reference) const {
+    // Only resources have dots, RESOURCE.VERSION.GROUP.
+    return !absl::StrContains(reference.kind(), '.') || custom_resources.contains(reference.kind());
   }
 };
 

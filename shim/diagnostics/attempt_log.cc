@@ -42,8 +42,8 @@ void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const framework::Algori
   seen->absent_nodes_reason = result.diagnosis.absent_nodes_reason;
   seen->tried_slot = result.tried_slot;
   seen->tried_status = result.tried_status;
-  seen->filter = response.filter();
-  seen->score = response.score();
+  seen->filter = response.evaluation().filter();
+  seen->score = response.evaluation().score();
   seen->score_plugins = profile.score_plugins;
   seen->skipped_score_plugins = profile.skipped_score_plugins;
   seen->snapshot_version = result.snapshot_version;

@@ -39,11 +39,11 @@ class AttemptLogTest : public ::testing::Test {
     framework::AlgorithmResult result;
     result.snapshot_version = 42;
     v1beta1::CycleResponse response;
-    v1beta1::PluginStatus* reason = response.mutable_filter()->add_reasons();
+    v1beta1::PluginStatus* reason = response.mutable_evaluation()->mutable_filter()->add_reasons();
     reason->set_plugin("NodeResourcesFit");
     reason->set_code(v1beta1::CODE_UNSCHEDULABLE);
     reason->add_reasons("Insufficient cpu");
-    v1beta1::PluginScores* scores = response.mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = response.mutable_evaluation()->mutable_score()->add_plugins();
     scores->set_plugin("Fit");
     for (const uint32_t slot : cluster_.node_order()) {
       const uint32_t position = static_cast<uint32_t>(result.examined_slots.size());
@@ -53,7 +53,7 @@ class AttemptLogTest : public ::testing::Test {
         result.totals.push_back(2 * position);
         scores->mutable_scores()->push_back(static_cast<char>(position % 100));
       } else {
-        response.mutable_filter()->add_rejected(0);
+        response.mutable_evaluation()->mutable_filter()->add_rejected(0);
       }
     }
     result.evaluated_nodes = static_cast<uint32_t>(result.examined_slots.size());

@@ -48,9 +48,9 @@ class ExtenderHandlerTest : public ::testing::Test {
     scheduler_.SetHost("main", &host_, scheduler_.cluster()->AddHost({}), now_);
     // Node i scores 100 - 26 i; the last of three is rejected.
     host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
-      response->mutable_pre_filter();
-      v1beta1::FilterResponse* filter = response->mutable_filter();
-      const auto& slots = request.filter().nodes().slots();
+      response->mutable_evaluation()->mutable_pre_filter();
+      v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
+      const auto& slots = request.search().nodes().slots();
       filter->set_processed(static_cast<uint32_t>(slots.size()));
       filter->add_reasons()->set_plugin("Model");
       filter->mutable_reasons(0)->set_code(v1beta1::CODE_UNSCHEDULABLE);
@@ -66,8 +66,8 @@ class ExtenderHandlerTest : public ::testing::Test {
         }
       }
       filter->set_feasible(std::string(slots.empty() ? 0 : 1, feasible));
-      response->mutable_score()->add_plugins()->set_plugin("Score");
-      response->mutable_score()->mutable_plugins(0)->set_scores(scores);
+      response->mutable_evaluation()->mutable_score()->add_plugins()->set_plugin("Score");
+      response->mutable_evaluation()->mutable_score()->mutable_plugins(0)->set_scores(scores);
       return absl::OkStatus();
     };
     for (const char* name : {"a", "b", "c"}) AddNode(name);
@@ -157,7 +157,7 @@ TEST_F(ExtenderHandlerTest, AnswersOneVerdictAName) {
   // 74, no score, rejected, 100, 74: rounded to tenths.
   EXPECT_THAT(answer_->scores, ElementsAre(7, 0, 0, 10, 7));
   // Each node once, even if it is listed several times.
-  EXPECT_THAT(host_.cycles.back().filter().nodes().slots(), ElementsAre(1, 2, 0));
+  EXPECT_THAT(host_.cycles.back().search().nodes().slots(), ElementsAre(1, 2, 0));
 }
 
 TEST_F(ExtenderHandlerTest, PodThatIsNotKnownYetIsWaitedFor) {
@@ -194,8 +194,8 @@ TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {
   const auto evaluate = host_.cycle;
   host_.cycle = [evaluate](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
     (void)evaluate(request, response);
-    response->mutable_score()->mutable_error()->set_plugin("Score");
-    response->mutable_score()->mutable_error()->add_reasons("no idea");
+    response->mutable_evaluation()->mutable_score()->mutable_error()->set_plugin("Score");
+    response->mutable_evaluation()->mutable_score()->mutable_error()->add_reasons("no idea");
     return absl::OkStatus();
   };
   Evaluate("p", {"a"});
@@ -227,7 +227,7 @@ TEST_F(ExtenderHandlerTest, PreemptAsksAboutVictimsThatAreThere) {
   std::vector<v1beta1::SimulatedNode> asked;
   host_.pre_filter = [](const v1beta1::PreFilterRequest&) { return v1beta1::PreFilterResponse(); };
   host_.filter = [&](const v1beta1::FilterRequest& request) {
-    asked.assign(request.simulated_nodes().begin(), request.simulated_nodes().end());
+    asked.assign(request.simulation().nodes().begin(), request.simulation().nodes().end());
     v1beta1::FilterResponse response;
     response.set_processed(2);
     response.set_feasible(std::string(1, '\x01'));

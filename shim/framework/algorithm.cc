@@ -24,13 +24,9 @@ bool Can(const HostClient& client, v1beta1::Capability wanted) {
   return absl::c_linear_search(client.info().capabilities(), wanted);
 }
 
-// A search of all nodes that PreFilter left.
-v1beta1::FilterRequest Search(const AlgorithmRequest& request) {
-  v1beta1::FilterRequest filter;
-  filter.set_start_offset(request.start_offset);
-  filter.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
-  filter.set_first_feasible_only(request.profile->score_plugins.empty());
-  return filter;
+// Whether the pod's group was answered for.
+bool HasGroup(const v1beta1::CycleResponse& response) {
+  return response.rejection().has_group() || response.plan().has_group();
 }
 
 // A plugin's failure as the error that kube-scheduler reports.
@@ -70,8 +66,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
     // would take their nodes and others would find theirs taken.
     const bool may_be_in_group = CanPlaceGroup(request);
     if (may_be_in_group) called = AskAtOnce(request, deadline);
-    const bool is_answered =
-        may_be_in_group && (response_.has_group() || response_.pre_filter().has_rejection());
+    const bool is_answered = may_be_in_group && (HasGroup(response_) || response_.has_rejection());
     if (called.ok() && !is_answered) {
       fused_answer_.reset();
       absl::StatusOr<bool> taken = TryNominatedNode(request, nominated, &runner);
@@ -86,7 +81,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   } else {
     const std::optional<size_t> main = request.profile->main_host;
     if (main.has_value() && request.hosts[*main].client != nullptr) {
-      FillCycle(request, *main, Search(request));
+      FillCycle(request, *main);
       runner.AskMainAtOnce(&request_, &main_response_);
     }
     called = RunPointByPoint(request, &runner);
@@ -108,7 +103,7 @@ bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
 }
 
 absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
-  FillCycle(request, 0, Search(request));
+  FillCycle(request, 0);
   HostClient& client = *request.hosts[0].client;
   request_.set_place_group(CanPlaceGroup(request));
   if (Can(client, v1beta1::CAPABILITY_BATCH)) {
@@ -116,11 +111,10 @@ absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time de
                                              request.next_pod_uids.end());
   }
   fused_answer_ = {0, &request_, &response_};
-  return client.Cycle(request_, deadline, &response_);
+  return CallCycle(&client, request_, deadline, &response_);
 }
 
-void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
-                          v1beta1::FilterRequest filter) {
+void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host) {
   request_.Clear();
   CallHeader* const header = request_.mutable_header();
   header->set_attempt_id(request.attempt_id);
@@ -128,41 +122,54 @@ void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host,
   header->set_profile(request.profile->name);
   request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
   request_.set_explain(request.explain);
-  request_.mutable_pre_filter()->set_pod_uid(request.pod->uid());
-  *request_.mutable_filter() = std::move(filter);
+  request_.set_pod_uid(request.pod->uid());
+  request_.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  v1beta1::NodeSearch* const search = request_.mutable_search();
+  search->set_start_offset(request.start_offset);
+  if (request.profile->score_plugins.empty()) search->set_num_feasible_nodes_to_find(1);
+}
+
+absl::Status Algorithm::AskPreFilter(const AlgorithmRequest& request,
+                                     ExtensionPointRunner* runner) {
+  response_.Clear();
+  auto answer = runner->PreFilter(request.pod->uid());
+  if (!answer.ok()) return answer.status();
+  v1beta1::PreFilterResponse* const pre_filter =
+      answer->has_rejection() ? response_.mutable_rejection()->mutable_pre_filter()
+                              : response_.mutable_evaluation()->mutable_pre_filter();
+  *pre_filter = *std::move(answer);
+  return absl::OkStatus();
 }
 
 absl::Status Algorithm::RunPointByPoint(const AlgorithmRequest& request,
                                         ExtensionPointRunner* runner) {
-  response_.Clear();
-  auto answer = runner->PreFilter(request.pod->uid());
-  if (!answer.ok()) return answer.status();
-  *response_.mutable_pre_filter() = *std::move(answer);
+  if (absl::Status asked = AskPreFilter(request, runner); !asked.ok()) return asked;
   return FilterAndScore(request, runner);
 }
 
 absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,
                                                  ExtensionPointRunner* runner) {
-  v1beta1::FilterRequest only;
+  v1beta1::NodeSearch only;
   only.mutable_nodes()->add_slots(slot);
-  only.set_first_feasible_only(true);
+  only.set_num_feasible_nodes_to_find(1);
+  v1beta1::FilterResponse filtered;
   if (IsFused(request.hosts)) {
-    FillCycle(request, 0, std::move(only));
-    absl::Status called = request.hosts[0].client->Cycle(request_, runner->deadline(), &response_);
+    FillCycle(request, 0);
+    *request_.mutable_search() = std::move(only);
+    absl::Status called =
+        CallCycle(request.hosts[0].client, request_, runner->deadline(), &response_);
     if (!called.ok()) return called;
-    if (response_.pre_filter().has_rejection()) return false;
+    if (response_.has_rejection()) return false;
+    filtered = std::move(*response_.mutable_evaluation()->mutable_filter());
+    // It is not about the nodes of the pod's search.
+    response_.mutable_evaluation()->clear_filter();
   } else {
-    response_.Clear();
-    auto pre_filtered = runner->PreFilter(request.pod->uid());
-    if (!pre_filtered.ok()) return pre_filtered.status();
-    *response_.mutable_pre_filter() = *std::move(pre_filtered);
-    if (response_.pre_filter().has_rejection()) return false;
-    auto filtered = runner->Filter(std::move(only), {slot}, 1);
-    if (!filtered.ok()) return filtered.status();
-    *response_.mutable_filter() = *std::move(filtered);
+    if (absl::Status asked = AskPreFilter(request, runner); !asked.ok()) return asked;
+    if (response_.has_rejection()) return false;
+    auto answer = runner->Filter(std::move(only), {slot}, 1);
+    if (!answer.ok()) return answer.status();
+    filtered = *std::move(answer);
   }
-  const v1beta1::FilterResponse filtered = std::move(*response_.mutable_filter());
-  response_.clear_filter();  // It is not about the nodes of the pod's search.
   std::vector<uint32_t> feasible;
   absl::Status checked = CheckFilter(filtered, 1, 1, &feasible);
   checked.Update(CheckNames(filtered, request.profile->filter_plugins));
@@ -184,25 +191,27 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
 
 absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
                                        ExtensionPointRunner* runner) {
-  if (response_.pre_filter().has_rejection()) return absl::OkStatus();
-  if (absl::Status checked = CheckPreFilter(response_.pre_filter()); !checked.ok()) return checked;
+  if (response_.has_rejection()) return absl::OkStatus();
+  v1beta1::CycleEvaluation& evaluation = *response_.mutable_evaluation();
+  if (absl::Status checked = CheckPreFilter(evaluation.pre_filter()); !checked.ok()) return checked;
   FindCandidates();
-  v1beta1::FilterRequest filter = Search(request);
-  if (response_.pre_filter().has_node_names()) {
-    filter.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
-  }
+  v1beta1::NodeSearch search;
+  search.set_start_offset(request.start_offset);
+  if (evaluation.pre_filter().has_node_names())
+    search.mutable_nodes()->mutable_slots()->Add(candidates_.begin(), candidates_.end());
   const uint32_t num_to_find = NumToFind(*request.profile, candidates_.size());
-  auto filtered = runner->Filter(std::move(filter), candidates_, num_to_find);
+  search.set_num_feasible_nodes_to_find(std::max(num_to_find, 1u));
+  auto filtered = runner->Filter(std::move(search), candidates_, num_to_find);
   if (!filtered.ok()) return filtered.status();
-  *response_.mutable_filter() = *std::move(filtered);
+  *evaluation.mutable_filter() = *std::move(filtered);
 
   std::vector<uint32_t> feasible;
   if (absl::Status checked = CheckFilter(
-          response_.filter(), static_cast<uint32_t>(candidates_.size()), num_to_find, &feasible);
+          evaluation.filter(), static_cast<uint32_t>(candidates_.size()), num_to_find, &feasible);
       !checked.ok()) {
     return checked;
   }
-  if (response_.filter().has_error() || feasible.size() < 2 ||
+  if (evaluation.filter().has_error() || feasible.size() < 2 ||
       request.profile->score_plugins.empty()) {
     return absl::OkStatus();
   }
@@ -213,23 +222,23 @@ absl::Status Algorithm::FilterAndScore(const AlgorithmRequest& request,
   if (!request.profile->pre_score_plugins.empty()) {
     auto answer = runner->PreScore(nodes);
     if (!answer.ok()) return answer.status();
-    *response_.mutable_pre_score() = *std::move(answer);
-    if (response_.pre_score().has_error()) return absl::OkStatus();
+    *evaluation.mutable_pre_score() = *std::move(answer);
+    if (evaluation.pre_score().has_error()) return absl::OkStatus();
   }
   auto scored = runner->Score(nodes);
   if (!scored.ok()) return scored.status();
-  *response_.mutable_score() = *std::move(scored);
+  *evaluation.mutable_score() = *std::move(scored);
   return absl::OkStatus();
 }
 
 v1beta1::JudgedNodes Algorithm::JudgedNodes() const {
   v1beta1::JudgedNodes judged;
-  if (response_.pre_filter().has_rejection()) {
-    judged.set_others(response_.pre_filter().rejection().code());
+  if (response_.has_rejection()) {
+    judged.set_others(PreFilterOf(response_).rejection().code());
     return judged;
   }
   judged.set_others(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
-  const v1beta1::FilterResponse& filter = response_.filter();
+  const v1beta1::FilterResponse& filter = response_.evaluation().filter();
   RejectedNodes rejected;
   for (uint32_t i = 0; i < filter.processed(); ++i) {
     const uint32_t reason = *rejected.NextReason(filter, i);  // None is feasible.
@@ -245,12 +254,13 @@ v1beta1::JudgedNodes Algorithm::JudgedNodes() const {
 
 void Algorithm::FindCandidates() {
   const auto& order = cluster_->node_order();
-  if (!response_.pre_filter().has_node_names()) {
+  const v1beta1::PreFilterResponse& pre_filter = PreFilterOf(response_);
+  if (!pre_filter.has_node_names()) {
     candidates_.assign(order.begin(), order.end());
     return;
   }
   std::set<uint32_t> wanted;
-  for (const std::string& name : response_.pre_filter().node_names().names()) {
+  for (const std::string& name : pre_filter.node_names().names()) {
     if (const uint32_t slot = cluster_->SlotOf(name); slot != cache::ClusterState::kNoSlot)
       wanted.insert(slot);
   }
@@ -271,10 +281,10 @@ uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes)
 }
 
 void Algorithm::Evaluate(const AlgorithmRequest& request) {
-  const v1beta1::PreFilterResponse& pre_filter = response_.pre_filter();
+  const v1beta1::PreFilterResponse& pre_filter = PreFilterOf(response_);
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
-  if (response_.has_group() && pre_filter.has_rejection()) {
+  if (response_.rejection().has_group()) {
     // Any plugin that evaluated the members may have rejected the group.
     std::vector<std::string> any = request.profile->pre_filter_plugins;
     any.insert(any.end(), request.profile->filter_plugins.begin(),
@@ -290,20 +300,18 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
     if (pre_filter.rejection().code() == v1beta1::CODE_ERROR) {
       return Fail(Outcome::kError, PluginError(pre_filter.rejection()));
     }
-    if (response_.has_group()) {
-      if (absl::Status group = CheckRejectedGroup(response_.group(), request.pod->uid());
-          !group.ok()) {
-        return Fail(Outcome::kNoAnswer, std::move(group));
-      }
-      result_.rejected_with.assign(response_.group().pod_uids().begin(),
-                                   response_.group().pod_uids().end());
+    if (response_.rejection().has_group()) {
+      const v1beta1::PlannedGroup& group = response_.rejection().group();
+      if (absl::Status usable = CheckRejectedGroup(group, request.pod->uid()); !usable.ok())
+        return Fail(Outcome::kNoAnswer, std::move(usable));
+      result_.rejected_with.assign(group.pod_uids().begin(), group.pod_uids().end());
     }
     result_.outcome = Outcome::kUnschedulable;
     result_.diagnosis.pre_filter_message = absl::StrJoin(pre_filter.rejection().reasons(), ", ");
     result_.diagnosis.AddPlugin(pre_filter.rejection());
     return;
   }
-  if (!response_.placements().empty()) return EvaluatePlacements(request);
+  if (response_.has_plan()) return EvaluatePlacements(request);
   FindCandidates();
   if (pre_filter.has_node_names()) {
     std::set<std::string> plugins(pre_filter.restricted_by().begin(),
@@ -332,14 +340,15 @@ void AddExplanation(const v1beta1::PlannedPlacement& placement,
 }
 
 void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
+  const v1beta1::CyclePlan& plan = response_.plan();
   absl::Status checked =
-      CheckPlacements(response_, request.pod->uid(), request.next_pod_uids, request_.place_group());
-  for (const v1beta1::PlannedPlacement& placement : response_.placements()) {
+      CheckPlacements(plan, request.pod->uid(), request.next_pod_uids, request_.place_group());
+  for (const v1beta1::PlannedPlacement& placement : plan.placements()) {
     if (cluster_->NodeAt(placement.slot()) == nullptr)
       checked.Update(absl::InternalError(absl::StrCat("no node in slot ", placement.slot())));
   }
   std::vector<int64_t> totals;
-  for (const v1beta1::PlannedPlacement& placement : response_.placements()) {
+  for (const v1beta1::PlannedPlacement& placement : plan.placements()) {
     if (!request.explain || !placement.has_scored()) continue;
     for (const uint32_t slot : placement.scored().slots()) {
       if (cluster_->NodeAt(slot) == nullptr)
@@ -351,18 +360,18 @@ void Algorithm::EvaluatePlacements(const AlgorithmRequest& request) {
   }
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   result_.outcome = Outcome::kPlaced;
-  if (request.explain)
-    AddExplanation(response_.placements(0), request.profile->score_plugins, &result_);
-  result_.is_group = response_.has_group();
+  if (request.explain) AddExplanation(plan.placements(0), request.profile->score_plugins, &result_);
+  result_.is_group = plan.has_group();
   result_.placed_together = true;
-  result_.slot = response_.placements(0).slot();
-  result_.feasible_nodes = response_.placements(0).feasible();
-  result_.evaluated_nodes = result_.processed_nodes = response_.placements(0).processed();
-  result_.others.assign(response_.placements().begin() + 1, response_.placements().end());
+  result_.slot = plan.placements(0).slot();
+  result_.feasible_nodes = plan.placements(0).feasible();
+  result_.evaluated_nodes = result_.processed_nodes = plan.placements(0).processed();
+  result_.others.assign(plan.placements().begin() + 1, plan.placements().end());
 }
 
 void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_find) {
-  const v1beta1::FilterResponse& filter = response_.filter();
+  const v1beta1::CycleEvaluation& evaluation = response_.evaluation();
+  const v1beta1::FilterResponse& filter = evaluation.filter();
   const uint32_t num_nodes = static_cast<uint32_t>(candidates_.size());
   std::vector<uint32_t>& feasible = result_.feasible_positions;
   absl::Status checked = CheckFilter(filter, num_nodes, num_to_find, &feasible);
@@ -407,17 +416,17 @@ void Algorithm::EvaluateFilter(const AlgorithmRequest& request, uint32_t num_to_
     result_.slot = result_.examined_slots[feasible[0]];
     return;
   }
-  if (absl::Status checked = CheckPreScore(response_.pre_score()); !checked.ok()) {
+  if (absl::Status checked = CheckPreScore(evaluation.pre_score()); !checked.ok()) {
     return Fail(Outcome::kNoAnswer, std::move(checked));
   }
-  if (response_.pre_score().has_error()) {
-    return Fail(Outcome::kError, PluginError(response_.pre_score().error()));
+  if (evaluation.pre_score().has_error()) {
+    return Fail(Outcome::kError, PluginError(evaluation.pre_score().error()));
   }
-  checked = CheckScores(response_.score(), result_.feasible_nodes, request.profile->score_plugins,
+  checked = CheckScores(evaluation.score(), result_.feasible_nodes, request.profile->score_plugins,
                         &result_.totals);
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
-  if (response_.score().has_error()) {
-    return Fail(Outcome::kError, PluginError(response_.score().error()));
+  if (evaluation.score().has_error()) {
+    return Fail(Outcome::kError, PluginError(evaluation.score().error()));
   }
   result_.outcome = Outcome::kPlaced;
   result_.slot = result_.examined_slots[feasible[SelectNode(result_.totals)]];

@@ -116,8 +116,10 @@ class Algorithm {
   static bool CanPlaceGroup(const AlgorithmRequest& request);
   // One message to the only host. The answer is in `response_`.
   absl::Status AskAtOnce(const AlgorithmRequest& request, absl::Time deadline);
-  // Fills `request_`.
-  void FillCycle(const AlgorithmRequest& request, size_t host, v1beta1::FilterRequest filter);
+  // Fills `request_` with a search of all nodes that PreFilter leaves.
+  void FillCycle(const AlgorithmRequest& request, size_t host);
+  // Puts the answer into `response_`.
+  absl::Status AskPreFilter(const AlgorithmRequest& request, ExtensionPointRunner* runner);
   absl::Status RunPointByPoint(const AlgorithmRequest& request, ExtensionPointRunner* runner);
   // Tries the pod's nominated node alone; true if the pod takes it.
   absl::StatusOr<bool> TryNominatedNode(const AlgorithmRequest& request, uint32_t slot,

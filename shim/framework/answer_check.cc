@@ -191,6 +191,34 @@ absl::Status CheckPreScore(const v1beta1::PreScoreResponse& response) {
                               : absl::OkStatus();
 }
 
+const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& response) {
+  switch (response.outcome_case()) {
+    case v1beta1::CycleResponse::kRejection:
+      return response.rejection().pre_filter();
+    case v1beta1::CycleResponse::kPlan:
+      return response.plan().pre_filter();
+    default:
+      return response.evaluation().pre_filter();
+  }
+}
+
+absl::Status CheckCycle(const v1beta1::CycleResponse& response) {
+  const bool is_rejected = PreFilterOf(response).has_rejection();
+  switch (response.outcome_case()) {
+    case v1beta1::CycleResponse::kRejection:
+      return is_rejected ? absl::OkStatus()
+                         : WrongAnswer("Cycle rejects a pod that PreFilter accepts");
+    case v1beta1::CycleResponse::kEvaluation:
+    case v1beta1::CycleResponse::kPlan:
+      return is_rejected ? WrongAnswer("Cycle goes on with a pod that PreFilter rejects")
+                         : absl::OkStatus();
+    case v1beta1::CycleResponse::kError:
+    case v1beta1::CycleResponse::OUTCOME_NOT_SET:
+      break;
+  }
+  return WrongAnswer("Cycle answers nothing");
+}
+
 absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response) {
   if (response.has_rejection()) {
     // If the node sets of several plugins have no common node, no single plugin rejects.
@@ -292,71 +320,99 @@ absl::Status CheckFilter(const v1beta1::FilterResponse& response, uint32_t num_n
   return absl::OkStatus();
 }
 
-absl::Status CheckPostFilter(const v1beta1::PostFilterResponse& response,
-                             const std::vector<std::string>& plugins) {
-  if (response.has_rejection()) {
-    const PluginStatus& rejection = response.rejection();
-    if (absl::Status checked = CheckStatus(rejection, "PostFilter", kMaxSummaryBytes);
-        !checked.ok()) {
-      return checked;
-    }
-    if (rejection.code() != v1beta1::CODE_UNSCHEDULABLE &&
-        rejection.code() != v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE &&
-        rejection.code() != v1beta1::CODE_ERROR) {
-      return WrongAnswer(
-          absl::StrCat("PostFilter rejects with code ", ShortName(rejection.code())));
-    }
-    if (!response.candidates().empty())
-      return WrongAnswer("PostFilter rejects and names candidates");
-    return absl::OkStatus();
-  }
-  if (response.clear_nomination())
-    return WrongAnswer("PostFilter clears the nomination and succeeds");
-  if (response.candidates_size() > kMaxCandidates) {
-    return WrongAnswer(
-        absl::StrCat("PostFilter names ", response.candidates_size(), " candidates"));
-  }
-  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
-    if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
-      return WrongAnswer(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
-                                      "\", which the profile does not have there"));
-    }
-    absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
-                                                    candidate.victim_uids().end());
-    if (distinct.empty()) return WrongAnswer("PostFilter names a candidate without victims");
-    distinct.insert(candidate.companion_uids().begin(), candidate.companion_uids().end());
-    if (distinct.size() !=
-        static_cast<size_t>(candidate.victim_uids_size() + candidate.companion_uids_size())) {
-      return WrongAnswer("PostFilter names a victim twice");
-    }
-    absl::flat_hash_set<absl::string_view> nominated;
-    for (const v1beta1::Nomination& nomination : candidate.nominations()) {
-      if (!nominated.insert(nomination.pod_uid()).second)
-        return WrongAnswer("PostFilter names two nodes for a pod");
-    }
-    if (nominated.size() > static_cast<size_t>(kMaxPlacements))
-      return WrongAnswer(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
-    if (candidate.budget_violations() > distinct.size()) {
-      return WrongAnswer(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
-                                      " budgets with ", distinct.size(), " victims"));
-    }
+namespace {
+
+absl::Status CheckPreemptionRejection(const v1beta1::PreemptionRejection& rejection) {
+  const PluginStatus& status = rejection.status();
+  if (absl::Status checked = CheckStatus(status, "PostFilter", kMaxSummaryBytes); !checked.ok())
+    return checked;
+  if (status.code() != v1beta1::CODE_UNSCHEDULABLE &&
+      status.code() != v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE &&
+      status.code() != v1beta1::CODE_ERROR) {
+    return WrongAnswer(absl::StrCat("PostFilter rejects with code ", ShortName(status.code())));
   }
   return absl::OkStatus();
 }
 
-absl::Status CheckPlacements(const v1beta1::CycleResponse& response, const std::string& pod_uid,
-                             absl::Span<const std::string> next, bool place_group) {
-  if (response.pre_filter().has_rejection() || response.has_filter() || response.has_pre_score() ||
-      response.has_score()) {
-    return WrongAnswer("Cycle places several pods and also evaluates one");
+absl::Status CheckCandidate(const v1beta1::PreemptionCandidate& candidate,
+                            const std::vector<std::string>& plugins) {
+  if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end()) {
+    return WrongAnswer(absl::StrCat("PostFilter answers for \"", candidate.plugin(),
+                                    "\", which the profile does not have there"));
   }
-  if (response.has_group() && !place_group)
+  absl::flat_hash_set<absl::string_view> distinct(candidate.victim_uids().begin(),
+                                                  candidate.victim_uids().end());
+  if (distinct.empty()) return WrongAnswer("PostFilter names a candidate without victims");
+  distinct.insert(candidate.companion_uids().begin(), candidate.companion_uids().end());
+  if (distinct.size() !=
+      static_cast<size_t>(candidate.victim_uids_size() + candidate.companion_uids_size())) {
+    return WrongAnswer("PostFilter names a victim twice");
+  }
+  absl::flat_hash_set<absl::string_view> nominated;
+  for (const v1beta1::Nomination& nomination : candidate.nominations()) {
+    if (!nominated.insert(nomination.pod_uid()).second)
+      return WrongAnswer("PostFilter names two nodes for a pod");
+  }
+  if (nominated.size() > static_cast<size_t>(kMaxPlacements))
+    return WrongAnswer(absl::StrCat("PostFilter names nodes for ", nominated.size(), " pods"));
+  if (candidate.budget_violations() > distinct.size()) {
+    return WrongAnswer(absl::StrCat("PostFilter breaks ", candidate.budget_violations(),
+                                    " budgets with ", distinct.size(), " victims"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckQuestions(const v1beta1::PreemptionQuestions& questions) {
+  if (questions.questions().empty()) return WrongAnswer("PostFilter asks no question");
+  if (questions.questions_size() > kMaxQuestions) {
+    return WrongAnswer(absl::StrCat("PostFilter asks ", questions.questions_size(), " questions"));
+  }
+  for (const v1beta1::PreemptionQuestion& question : questions.questions()) {
+    if (!question.has_own()) continue;
+    if (absl::Status checked = CheckStatus(question.own(), "PostFilter's question"); !checked.ok())
+      return checked;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckPostFilter(const v1beta1::PostFilterResponse& response,
+                             const std::vector<std::string>& plugins, bool others_filter) {
+  switch (response.outcome_case()) {
+    case v1beta1::PostFilterResponse::kRejection:
+      return CheckPreemptionRejection(response.rejection());
+    case v1beta1::PostFilterResponse::kNone:
+      return absl::OkStatus();
+    case v1beta1::PostFilterResponse::kQuestions:
+      if (!others_filter)
+        return WrongAnswer("PostFilter asks questions, but no other host can answer");
+      return CheckQuestions(response.questions());
+    case v1beta1::PostFilterResponse::kCandidates:
+      break;
+    case v1beta1::PostFilterResponse::OUTCOME_NOT_SET:
+      return WrongAnswer("PostFilter answers nothing");
+  }
+  const auto& candidates = response.candidates().candidates();
+  if (candidates.empty()) return WrongAnswer("PostFilter names no candidate");
+  if (candidates.size() > kMaxCandidates)
+    return WrongAnswer(absl::StrCat("PostFilter names ", candidates.size(), " candidates"));
+  for (const v1beta1::PreemptionCandidate& candidate : candidates) {
+    if (absl::Status checked = CheckCandidate(candidate, plugins); !checked.ok()) return checked;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckPlacements(const v1beta1::CyclePlan& plan, const std::string& pod_uid,
+                             absl::Span<const std::string> next, bool place_group) {
+  if (plan.placements().empty()) return WrongAnswer("Cycle plans without a placement");
+  if (plan.has_group() && !place_group)
     return WrongAnswer("Cycle places a group that was not requested");
-  if (response.placements_size() > kMaxPlacements)
-    return WrongAnswer(absl::StrCat("Cycle places ", response.placements_size(), " pods"));
+  if (plan.placements_size() > kMaxPlacements)
+    return WrongAnswer(absl::StrCat("Cycle places ", plan.placements_size(), " pods"));
   absl::flat_hash_set<absl::string_view> distinct;
-  for (int i = 0; i < response.placements_size(); ++i) {
-    const v1beta1::PlannedPlacement& placement = response.placements(i);
+  for (int i = 0; i < plan.placements_size(); ++i) {
+    const v1beta1::PlannedPlacement& placement = plan.placements(i);
     const std::string& uid = placement.pod_uid();
     if (!distinct.insert(uid).second)
       return WrongAnswer(absl::StrCat("Cycle places pod ", uid, " twice"));
@@ -365,8 +421,8 @@ absl::Status CheckPlacements(const v1beta1::CycleResponse& response, const std::
                                       placement.processed(), " nodes feasible"));
     }
     const bool is_next = i == 0 ? uid == pod_uid
-                                : response.has_group() || (static_cast<size_t>(i) <= next.size() &&
-                                                           uid == next[static_cast<size_t>(i) - 1]);
+                                : plan.has_group() || (static_cast<size_t>(i) <= next.size() &&
+                                                       uid == next[static_cast<size_t>(i) - 1]);
     if (!is_next) return WrongAnswer(absl::StrCat("Cycle places pod ", uid, " out of turn"));
   }
   return absl::OkStatus();
@@ -380,22 +436,6 @@ absl::Status CheckRejectedGroup(const v1beta1::PlannedGroup& group, const std::s
   for (const std::string& uid : group.pod_uids()) {
     if (!distinct.insert(uid).second)
       return WrongAnswer(absl::StrCat("Cycle rejects pod ", uid, " twice"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckQuestions(const v1beta1::PostFilterResponse& response, bool others_filter) {
-  if (!others_filter) return WrongAnswer("PostFilter asks questions, but no other host can answer");
-  if (response.questions_size() > kMaxQuestions) {
-    return WrongAnswer(absl::StrCat("PostFilter asks ", response.questions_size(), " questions"));
-  }
-  if (response.has_rejection() || !response.candidates().empty()) {
-    return WrongAnswer("PostFilter asks questions and answers at once");
-  }
-  for (const v1beta1::PreemptionQuestion& question : response.questions()) {
-    if (!question.has_own()) continue;
-    if (absl::Status checked = CheckStatus(question.own(), "PostFilter's question"); !checked.ok())
-      return checked;
   }
   return absl::OkStatus();
 }

@@ -36,6 +36,13 @@ v1beta1::Code CodeOfAnswer(const Response& answer) {
   return answer.has_rejection() ? answer.rejection().code() : v1beta1::CODE_SUCCESS;
 }
 
+// The PreFilter answer in a Cycle answer of any outcome; empty if there is none. Pure.
+const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& response);
+
+// Checks the form of a Cycle answer: that it has an outcome that belongs to its PreFilter answer.
+// Its parts are checked where they are used. Pure. Errors: INTERNAL, with the fault.
+absl::Status CheckCycle(const v1beta1::CycleResponse& response);
+
 // Checks a PreFilterResponse. Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response);
@@ -50,20 +57,15 @@ absl::Status CheckFilter(const v1beta1::FilterResponse& response, uint32_t num_n
                          uint32_t num_to_find, std::vector<uint32_t>* feasible);
 
 // Checks the form of a PostFilterResponse of these plugins, not whether its nodes and victims
-// exist. Pure.
+// exist. `others_filter`: other hosts can answer questions. Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckPostFilter(const v1beta1::PostFilterResponse& response,
-                             const std::vector<std::string>& plugins);
-
-// Checks a PostFilterResponse with questions: it contains nothing else, and other hosts can answer.
-// Pure.
-// Errors: INTERNAL, with the fault.
-absl::Status CheckQuestions(const v1beta1::PostFilterResponse& response, bool others_filter);
+                             const std::vector<std::string>& plugins, bool others_filter);
 
 // Checks the nodes that a host found for several pods at once: `pod_uid` is the pod of the request,
 // `next` were offered with it. Does not check whether the nodes exist. Pure.
 // Errors: INTERNAL, with the fault.
-absl::Status CheckPlacements(const v1beta1::CycleResponse& response, const std::string& pod_uid,
+absl::Status CheckPlacements(const v1beta1::CyclePlan& plan, const std::string& pod_uid,
                              absl::Span<const std::string> next, bool place_group);
 
 // Checks the other pods of a group's rejection, not whether they wait. Pure.

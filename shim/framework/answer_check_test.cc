@@ -260,6 +260,9 @@ TEST(CheckEffects, RefusesOthers) {
   effect = BindEffect();
   effect.clear_action();
   EXPECT_FALSE(TakesEffects({effect})) << "an unknown kind";
+  v1beta1::Effect unknown = effect;
+  unknown.set_key("x");
+  EXPECT_FALSE(TakesEffects({unknown, effect})) << "two of unknown kinds";
 }
 
 TEST(CheckEffects, OneAnswerWritesNoMoreThanItsShare) {

@@ -118,6 +118,11 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effe
       }
       continue;
     }
+    if (!effect.has_bind_volume() && !effect.has_select_node()) {
+      return WrongAnswer(absl::StrCat("Reserve of ", CutText(effect.plugin(), 100),
+                                      " names effect \"", CutText(effect.key(), 100),
+                                      "\", of a kind that this shim does not know"));
+    }
     const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
                                                         : effect.select_node().name();
     if (!claims.insert(claim).second)
@@ -143,8 +148,6 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effe
                                         select.name(),
                                         ", but the node or the claim is not the pod's"));
       }
-    } else {
-      return WrongAnswer("Reserve names an effect of an unknown kind");
     }
   }
   return absl::OkStatus();

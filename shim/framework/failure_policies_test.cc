@@ -122,7 +122,7 @@ TEST_F(FailurePoliciesTest, AFilterThatInsistsIsWaitedFor) {
   };
   ExtensionPointRunner runner = Panel();
   const std::vector<uint32_t> candidates = {0, 1, 2};
-  EXPECT_FALSE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
+  EXPECT_FALSE(runner.Filter(v1beta1::NodeSearch(), candidates, kNodes).ok());
   EXPECT_EQ(runner.failed_host(), 0u);
 }
 
@@ -131,7 +131,7 @@ TEST_F(FailurePoliciesTest, AnAbsentHostIsIgnoredAtAllPoints) {
   ExtensionPointRunner runner = Panel();
   ASSERT_TRUE(runner.PreFilter("uid").ok());
   const std::vector<uint32_t> candidates = {0, 1, 2};
-  ASSERT_TRUE(runner.Filter(FilterRequest(), candidates, kNodes).ok());
+  ASSERT_TRUE(runner.Filter(v1beta1::NodeSearch(), candidates, kNodes).ok());
   EXPECT_THAT(Texts(runner.Score(Nodes({2, 1}))), ElementsAre("A 2 1"));
   ASSERT_THAT(runner.ignored_failures(), SizeIs(1)) << "it is counted once";
   EXPECT_EQ(runner.ignored_failures()[0].point, v1beta1::EXTENSION_POINT_PRE_FILTER);

@@ -9,12 +9,11 @@ HostCallTrace* CallRecorder::Find(size_t host) {
   return nullptr;
 }
 
-void CallRecorder::Asks(const v1beta1::FilterRequest& request,
-                        absl::Span<const uint32_t> candidates) {
-  filter_.request = request;
+void CallRecorder::Asks(const v1beta1::NodeSearch& search, absl::Span<const uint32_t> candidates) {
+  filter_.search = search;
   filter_.slots.clear();
   for (size_t i = 0; i < candidates.size(); ++i)
-    filter_.slots.push_back(candidates[(request.start_offset() + i) % candidates.size()]);
+    filter_.slots.push_back(candidates[(search.start_offset() + i) % candidates.size()]);
 }
 
 void CallRecorder::Answers(size_t host, const v1beta1::PreFilterResponse& answer) {

@@ -16,8 +16,8 @@ namespace outboard::framework {
 // A point is absent if the host was not asked there or its answer was not usable.
 struct HostCallTrace {
   struct Filter {
-    v1beta1::FilterRequest request;  // its header is not used
-    std::vector<uint32_t> slots;     // the list of nodes, in the order of examination
+    v1beta1::NodeSearch search;
+    std::vector<uint32_t> slots;  // the list of nodes, in the order of examination
     v1beta1::FilterResponse response;
   };
 
@@ -40,7 +40,7 @@ class CallRecorder {
   bool empty() const { return exchanges_.empty(); }
 
   // The next question; `candidates` as in ExtensionPointRunner::Filter.
-  void Asks(const v1beta1::FilterRequest& request, absl::Span<const uint32_t> candidates);
+  void Asks(const v1beta1::NodeSearch& search, absl::Span<const uint32_t> candidates);
   void Asks(const v1beta1::NodeSet& scored) { scored_ = scored; }
   // A host's answer to it.
   void Answers(size_t host, const v1beta1::PreFilterResponse& answer);

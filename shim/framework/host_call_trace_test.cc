@@ -41,7 +41,7 @@ class HostCallTraceTest : public ::testing::Test {
       host.filter = [this](const FilterRequest&) {
         v1beta1::CycleResponse all;
         scripted_[0].Feasible(&all);
-        return all.filter();
+        return all.evaluation().filter();
       };
     }
   }
@@ -58,10 +58,10 @@ class HostCallTraceTest : public ::testing::Test {
     ExtensionPointRunner runner(&hosts_, &profile_, 7, SteadyNow() + absl::Seconds(10));
     runner.SetRecorder(&recorder_);
     EXPECT_TRUE(runner.PreFilter("uid").ok());
-    FilterRequest request;
-    request.set_start_offset(2);
-    request.mutable_nodes()->mutable_slots()->Assign(candidates.begin(), candidates.end());
-    EXPECT_TRUE(runner.Filter(request, candidates, 3).ok());
+    v1beta1::NodeSearch search;
+    search.set_start_offset(2);
+    search.mutable_nodes()->mutable_slots()->Assign(candidates.begin(), candidates.end());
+    EXPECT_TRUE(runner.Filter(search, candidates, 3).ok());
   }
 
   ScriptedHost scripted_[2];
@@ -79,7 +79,7 @@ TEST_F(HostCallTraceTest, OfASingleHost) {
   EXPECT_TRUE(exchange.pre_filter.has_value());
   ASSERT_TRUE(exchange.filter.has_value());
   EXPECT_THAT(exchange.filter->slots, ElementsAre(12, 10, 11));
-  EXPECT_EQ(exchange.filter->request.start_offset(), 2u);
+  EXPECT_EQ(exchange.filter->search.start_offset(), 2u);
   EXPECT_EQ(exchange.filter->response.processed(), 3u);
   EXPECT_FALSE(exchange.score.has_value());
 }
@@ -114,7 +114,7 @@ TEST_F(HostCallTraceTest, OfALateHostTheFirstQuestion) {
   int asked = 0;
   scripted_[1].filter = [&](const FilterRequest& request) {
     ++asked;
-    return Rejecting(request.nodes().slots_size());
+    return Rejecting(request.search().nodes().slots_size());
   };
   Run(candidates);
   EXPECT_GT(asked, 1);
@@ -122,8 +122,8 @@ TEST_F(HostCallTraceTest, OfALateHostTheFirstQuestion) {
   const HostCallTrace::Filter& filter = *recorder_.exchanges()[0].filter;
   EXPECT_EQ(filter.slots.size(), 100u);
   EXPECT_EQ(filter.slots.front(), 2u) << "where the search begins";
-  EXPECT_EQ(filter.request.start_offset(), 0u);
-  EXPECT_EQ(filter.request.nodes().slots_size(), 100);
+  EXPECT_EQ(filter.search.start_offset(), 0u);
+  EXPECT_EQ(filter.search.nodes().slots_size(), 100);
   EXPECT_EQ(filter.response.processed(), 100u);
 }
 

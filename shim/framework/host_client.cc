@@ -30,6 +30,12 @@ absl::StatusCode CodeOf(v1beta1::CallError::Reason reason) {
 
 }  // namespace
 
+absl::Status CallCycle(HostClient* client, const v1beta1::CycleRequest& request,
+                       absl::Time deadline, v1beta1::CycleResponse* response) {
+  const absl::Status called = client->Cycle(request, deadline, response);
+  return called.ok() ? CheckCycle(*response) : called;
+}
+
 v1beta1::CallError::Reason CallErrorReason(const absl::Status& status) {
   const auto payload = status.GetPayload(kPayload);
   v1beta1::CallError error;

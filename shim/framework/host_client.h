@@ -140,6 +140,10 @@ class HostClient {
   }
 };
 
+// HostClient::Cycle, and INTERNAL for an answer of no valid form (CheckCycle).
+absl::Status CallCycle(HostClient* client, const v1beta1::CycleRequest& request,
+                       absl::Time deadline, v1beta1::CycleResponse* response);
+
 // The reason in a failed call's status; REASON_UNSPECIFIED if the call failed on the way.
 v1beta1::CallError::Reason CallErrorReason(const absl::Status& status);
 // A status with `error`, and the gRPC code that call.proto assigns to its reason.

@@ -116,6 +116,11 @@ const ProfilePlan* ProfilePlanMap::For(const std::string& profile, const v1beta1
   return plan == nullptr ? nullptr : plan->For(pod, devices);
 }
 
+bool ProfilePlan::Serves(const std::string& host, const std::string& plugin) const {
+  const auto it = host_of.find(plugin);
+  return it != host_of.end() && it->second == host;
+}
+
 bool ProfilePlan::CanDoWithout(size_t host) const {
   const std::string& name = host_names[host];
   if (host < algorithm.shares.size()) {

@@ -81,6 +81,9 @@ struct ProfilePlan {
   size_t num_algorithm_hosts() const {
     return algorithm.shares.empty() ? 1 : algorithm.shares.size();
   }
+  // The host of each plugin, by the plugin's name.
+  std::map<std::string, std::string> host_of;
+  bool Serves(const std::string& host, const std::string& plugin) const;
   // Whether attempts continue while the host with this index in `host_names` is unavailable.
   bool CanDoWithout(size_t host) const;
   // Hosts in the order in which they are called: that of their first plugins at the point.

@@ -106,26 +106,28 @@ class Objects {
   explicit Objects(const cache::ClusterState& cluster) : cluster_(cluster) {}
 
   const PersistentVolume* Volume(const std::string& name) const {
-    v1beta1::ClusterObject named;
-    named.mutable_persistent_volume()->set_name(name);
-    const kube::ClusterObjectPtr found = cluster_.FindObject(named);
+    const kube::ClusterObjectPtr found = Find("PersistentVolume", "", name);
     return found == nullptr ? nullptr : &found->object.persistent_volume();
   }
   const PersistentVolumeClaim* Claim(const std::string& name_space, const std::string& name) const {
-    v1beta1::ClusterObject named;
-    named.mutable_persistent_volume_claim()->set_namespace_(name_space);
-    named.mutable_persistent_volume_claim()->set_name(name);
-    const kube::ClusterObjectPtr found = cluster_.FindObject(named);
+    const kube::ClusterObjectPtr found = Find("PersistentVolumeClaim", name_space, name);
     return found == nullptr ? nullptr : &found->object.persistent_volume_claim();
   }
   const StorageClass* Class(const std::string& name) const {
-    v1beta1::ClusterObject named;
-    named.mutable_storage_class()->set_name(name);
-    const kube::ClusterObjectPtr found = cluster_.FindObject(named);
+    const kube::ClusterObjectPtr found = Find("StorageClass", "", name);
     return found == nullptr ? nullptr : &found->object.storage_class();
   }
 
  private:
+  kube::ClusterObjectPtr Find(const std::string& kind, const std::string& name_space,
+                              const std::string& name) const {
+    v1beta1::ObjectReference reference;
+    reference.set_kind(kind);
+    reference.set_namespace_(name_space);
+    reference.set_name(name);
+    return cluster_.FindObject(reference);
+  }
+
   const cache::ClusterState& cluster_;
 };
 

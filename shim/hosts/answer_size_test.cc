@@ -42,14 +42,14 @@ constexpr size_t kMaxParsedBytes = size_t{512} << 20;
 
 std::vector<const Message*> AllAnswers() {
   return {&GetHostInfoResponse::default_instance(), &ConfigureResponse::default_instance(),
-          &ProbeResponse::default_instance(),       &DrainResponse::default_instance(),
-          &SyncResponse::default_instance(),        &CycleResponse::default_instance(),
-          &PreFilterResponse::default_instance(),   &FilterResponse::default_instance(),
-          &PostFilterResponse::default_instance(),  &PreScoreResponse::default_instance(),
-          &ScoreResponse::default_instance(),       &SortKeysResponse::default_instance(),
-          &PreEnqueueResponse::default_instance(),  &ReserveResponse::default_instance(),
-          &UnreserveResponse::default_instance(),   &PermitResponse::default_instance(),
-          &PreBindResponse::default_instance()};
+          &ProbeResponse::default_instance(),       &EndSessionResponse::default_instance(),
+          &DrainResponse::default_instance(),       &SyncResponse::default_instance(),
+          &CycleResponse::default_instance(),       &PreFilterResponse::default_instance(),
+          &FilterResponse::default_instance(),      &PostFilterResponse::default_instance(),
+          &PreScoreResponse::default_instance(),    &ScoreResponse::default_instance(),
+          &SortKeysResponse::default_instance(),    &PreEnqueueResponse::default_instance(),
+          &ReserveResponse::default_instance(),     &UnreserveResponse::default_instance(),
+          &PermitResponse::default_instance(),      &PreBindResponse::default_instance()};
 }
 
 void AppendVarint(uint64_t value, std::string* out) {
@@ -173,20 +173,20 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
   add("PreFilter, the names of all nodes", LargestPreFilter());
   {
     CycleResponse cycle;
-    *cycle.mutable_pre_filter() = LargestPreFilter();
-    *cycle.mutable_filter() = LargestFilter();
-    *cycle.mutable_score() = LargestScore();
+    *cycle.mutable_evaluation()->mutable_pre_filter() = LargestPreFilter();
+    *cycle.mutable_evaluation()->mutable_filter() = LargestFilter();
+    *cycle.mutable_evaluation()->mutable_score() = LargestScore();
     add("Cycle, all of these", cycle);
   }
   {
     CycleResponse cycle;
     for (int i = 0; i < 4096; ++i) {
-      PlannedPlacement* placement = cycle.add_placements();
+      PlannedPlacement* placement = cycle.mutable_plan()->add_placements();
       placement->set_pod_uid(PodUid(i));
       placement->set_slot(kManyNodes);
       placement->set_processed(kManyNodes);
       placement->set_feasible(kManyNodes);
-      cycle.mutable_group()->add_pod_uids(PodUid(i));
+      cycle.mutable_plan()->mutable_group()->add_pod_uids(PodUid(i));
     }
     add("Cycle, a group of 4,096", cycle);
   }
@@ -194,7 +194,7 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
     // 110 victims on the node, and the nodes for the other 4,095 pods of the group.
     PostFilterResponse post_filter;
     for (int candidate = 0; candidate < 32; ++candidate) {
-      PreemptionCandidate* out = post_filter.add_candidates();
+      PreemptionCandidate* out = post_filter.mutable_candidates()->add_candidates();
       out->set_plugin("Coscheduling");
       for (int i = 0; i < 110; ++i) out->add_victim_uids(PodUid(i));
       for (int i = 0; i < 4095; ++i) {
@@ -209,7 +209,7 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
     // A tenth of the nodes with all pods of each removed and added again one by one.
     PostFilterResponse post_filter;
     for (int i = 0; i < 65536; ++i) {
-      PreemptionQuestion* question = post_filter.add_questions();
+      PreemptionQuestion* question = post_filter.mutable_questions()->add_questions();
       question->mutable_simulated_node()->set_slot(static_cast<uint32_t>(i));
       question->mutable_simulated_node()->set_continues(true);
       question->mutable_simulated_node()->add_added_pod_uids(PodUid(i));

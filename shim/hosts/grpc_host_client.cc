@@ -13,7 +13,7 @@ namespace {
 
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr absl::Duration kDrainDeadline = absl::Seconds(1);
+constexpr absl::Duration kEndSessionDeadline = absl::Seconds(1);
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 
@@ -423,12 +423,13 @@ std::optional<absl::StatusOr<ConfigureResponse>> GrpcHostClient::TakeConfigured(
 }
 
 // Owns itself until the host has answered.
-class GrpcHostClient::DrainCall final : public Completion {
+class GrpcHostClient::EndSessionCall final : public Completion {
  public:
-  static void Start(HostLoop* loop, PluginHostService::Stub* stub, const DrainRequest& request) {
-    auto* call = new DrainCall();
-    call->context_.set_deadline(ToGrpcDeadline(SteadyNow() + kDrainDeadline));
-    call->reader_ = stub->PrepareAsyncDrain(&call->context_, request, loop->queue());
+  static void Start(HostLoop* loop, PluginHostService::Stub* stub,
+                    const EndSessionRequest& request) {
+    auto* call = new EndSessionCall();
+    call->context_.set_deadline(ToGrpcDeadline(SteadyNow() + kEndSessionDeadline));
+    call->reader_ = stub->PrepareAsyncEndSession(&call->context_, request, loop->queue());
     call->reader_->StartCall();
     call->reader_->Finish(&call->response_, &call->status_, call);
   }
@@ -436,16 +437,16 @@ class GrpcHostClient::DrainCall final : public Completion {
 
  private:
   grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientAsyncResponseReader<DrainResponse>> reader_;
-  DrainResponse response_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<EndSessionResponse>> reader_;
+  EndSessionResponse response_;
   grpc::Status status_;
 };
 
-void GrpcHostClient::SendDrain() {
+void GrpcHostClient::SendEndSession() {
   if (lost_) return;
-  DrainRequest request;
+  EndSessionRequest request;
   request.set_session_id(session_id_);
-  DrainCall::Start(loop_, host_stub_.get(), request);
+  EndSessionCall::Start(loop_, host_stub_.get(), request);
 }
 
 // All other unary calls differ only in their names.

@@ -63,7 +63,7 @@ class GrpcHostClient final : public framework::HostClient {
   // No new calls from now on.
   void MarkDraining() { draining_ = true; }
   // Notifies the host that this session ends, without waiting for an answer.
-  void SendDrain();
+  void SendEndSession();
   // The connection broke, or the instance pushed more than its limits allow; it is gone
   // permanently.
   bool lost() const { return lost_; }
@@ -129,7 +129,7 @@ class GrpcHostClient final : public framework::HostClient {
   template <typename Response>
   class UnaryCall;
   class SyncStream;
-  class DrainCall;
+  class EndSessionCall;
   class ConfigureCall;
 
   template <typename Response, typename Stub, typename Request, typename Prepare>

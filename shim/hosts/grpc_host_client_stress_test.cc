@@ -68,7 +68,7 @@ class GrpcHostClientStressTest : public ::testing::Test {
     CycleRequest request;
     request.mutable_header()->set_attempt_id(++attempt_);
     request.mutable_header()->set_exact_version(version_);
-    request.mutable_pre_filter()->set_pod_uid("pod");
+    request.set_pod_uid("pod");
     return request;
   }
 
@@ -77,8 +77,9 @@ class GrpcHostClientStressTest : public ::testing::Test {
     const absl::Status status = client_->Cycle(NextCycle(), Soon(), &response_);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(response_.attempt_id(), attempt_);
-    EXPECT_EQ(response_.filter().processed(), static_cast<uint32_t>(kNodes));
-    EXPECT_EQ(response_.score().plugins(0).scores().size(), static_cast<size_t>(kNodes));
+    EXPECT_EQ(response_.evaluation().filter().processed(), static_cast<uint32_t>(kNodes));
+    EXPECT_EQ(response_.evaluation().score().plugins(0).scores().size(),
+              static_cast<size_t>(kNodes));
   }
 
   // The loop outlives the client; the host is deleted last.

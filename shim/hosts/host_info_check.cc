@@ -1,10 +1,13 @@
 #include "shim/hosts/host_info_check.h"
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shim/framework/answer_check.h"
+#include "shim/queue/cluster_event.h"
 
 namespace outboard::hosts {
 namespace {
@@ -97,6 +100,22 @@ absl::Status CheckHostInfo(const GetHostInfoResponse& info) {
     if (absl::Status checked = CheckPlugin(plugin); !checked.ok()) return checked;
   }
   return absl::OkStatus();
+}
+
+std::string UnknownActions(const GetHostInfoResponse& info) {
+  std::vector<std::string> unknown;
+  for (const PluginInfo& plugin : info.plugins()) {
+    for (const v1beta1::ClusterEvent& event : plugin.wake_up_events()) {
+      for (const int action : event.actions()) {
+        if (queue::IsKnownAction(action)) continue;
+        unknown.push_back(absl::StrCat("action ", action, " on ", event.resource(), " of plugin ",
+                                       plugin.name()));
+      }
+    }
+  }
+  if (unknown.empty()) return "";
+  return absl::StrCat("this shim does not know these registered events, and reads them as every ",
+                      "action on the resource: ", absl::StrJoin(unknown, ", "));
 }
 
 }  // namespace outboard::hosts

@@ -2,6 +2,8 @@
 #ifndef OUTBOARD_SHIM_HOSTS_HOST_INFO_CHECK_H_
 #define OUTBOARD_SHIM_HOSTS_HOST_INFO_CHECK_H_
 
+#include <string>
+
 #include "absl/status/status.h"
 #include "outboard/handshake/v1/handshake.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
@@ -13,6 +15,10 @@ namespace outboard::hosts {
 // Errors: FAILED_PRECONDITION, with the bound.
 absl::Status CheckIdentity(const handshake::v1::HandshakeResponse& identity);
 absl::Status CheckHostInfo(const v1beta1::GetHostInfoResponse& info);
+
+// A warning that names the actions that plugins register and this build does not know, which count
+// as every action on the resource; empty: none. Pure.
+std::string UnknownActions(const v1beta1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts
 

@@ -34,6 +34,19 @@ TEST(CheckHostInfo, TakesWhatTheContractAllows) {
   EXPECT_TRUE(CheckHostInfo(many).ok()) << CheckHostInfo(many);
 }
 
+TEST(UnknownActions, NamesPluginAndNumber) {
+  GetHostInfoResponse info = Good();
+  v1beta1::ClusterEvent* event = info.mutable_plugins(0)->mutable_wake_up_events(0);
+  event->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
+  EXPECT_EQ(UnknownActions(info), "");
+  event->add_actions(static_cast<v1beta1::ClusterEvent::Action>(77));
+  *info.add_plugins() = info.plugins(0);
+  info.mutable_plugins(1)->set_name("Other");
+  EXPECT_EQ(UnknownActions(info),
+            "this shim does not know these registered events, and reads them as every action on "
+            "the resource: action 77 on Node of plugin Fit, action 77 on Node of plugin Other");
+}
+
 TEST(CheckIdentity, EveryLengthAndCountHasABound) {
   handshake::v1::HandshakeResponse good;
   good.add_contract_versions("v1beta1");

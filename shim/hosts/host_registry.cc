@@ -12,6 +12,7 @@
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
+#include "shim/hosts/host_info_check.h"
 #include "shim/hosts/unserved_plugins.h"
 
 namespace outboard::hosts {
@@ -22,9 +23,11 @@ constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
 constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
 // How long to wait for a host of the configuration; then pods that do not need it continue.
 constexpr absl::Duration kHostsTimeout = absl::Seconds(5);
-// Of how many drained instances the address is kept: enough for a host that was left running, few
+// Of how many replaced instances the address is kept: enough for a host that was left running, few
 // where the host is replaced every day.
-constexpr size_t kMostDrained = 4;
+constexpr size_t kMaxReplaced = 4;
+// Of one configuration.
+constexpr size_t kMaxWarnings = 64;
 
 using google::protobuf::util::MessageDifferencer;
 
@@ -122,8 +125,8 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
       Remove(endpoint.host, known, now);
   }
   Instance* const instance = host.instances.emplace_back(std::make_unique<Instance>()).get();
-  host.drained.erase(std::remove(host.drained.begin(), host.drained.end(), endpoint.address),
-                     host.drained.end());
+  host.replaced.erase(std::remove(host.replaced.begin(), host.replaced.end(), endpoint.address),
+                      host.replaced.end());
   instance->endpoint = endpoint;
   instance->channel = std::move(connection.channel);
   instance->identity = std::move(connection.identity);
@@ -135,6 +138,7 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
   LOG(INFO) << "Host \"" << endpoint.host << "\" at " << endpoint.address
             << " answered: " << instance->text() << ", " << instance->info.plugins_size()
             << " plugins";
+  TakeWarning(endpoint.host, *instance, UnknownActions(instance->info), &instance->info_warning);
   if (!host.info.has_value() || !plans_.has_value()) host.info = instance->info;
   if (const std::string* why = host.quarantined.Find(instance->build_key()); why != nullptr) {
     Enter(endpoint.host, instance, InstanceState::kQuarantined, *why, now);
@@ -238,7 +242,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   }
   instance->configured = configure->second;
   instance->began = now;
-  // A drained session stays drained, so a recalled instance gets another one.
+  // A session that has ended stays so, and a recalled instance gets another one.
   const int recalls = hosts_[name].recalls;
   instance->grpc_client = std::make_unique<GrpcHostClient>(
       loop_, recalls == 0 ? session_id_ : absl::StrCat(session_id_, "-", recalls),
@@ -316,13 +320,23 @@ void HostRegistry::Remove(const std::string& name, Instance* instance, absl::Tim
                                     [&](const auto& held) { return held.get() == instance; }));
 }
 
-void HostRegistry::TakeWarning(const std::string& name, Instance* instance,
-                               const std::string& warning) {
+void HostRegistry::TakeWarning(const std::string& name, const Instance& instance,
+                               const std::string& warning, std::string* kept) {
   const std::string cut = framework::CutText(warning);
-  if (instance->warning == cut) return;
-  instance->warning = cut;
+  if (*kept == cut) return;
+  *kept = cut;
   if (!cut.empty())
-    LOG(WARNING) << "Host \"" << name << "\": " << instance->text() << " warns: " << cut;
+    LOG(WARNING) << "Host \"" << name << "\": " << instance.text() << " warns: " << cut;
+}
+
+void HostRegistry::TakeConfigWarnings(const std::string& name, Instance* instance,
+                                      std::vector<std::string> warnings) {
+  warnings.resize(std::min(warnings.size(), kMaxWarnings));
+  std::string joined = absl::StrJoin(warnings, "; ");
+  if (instance->config_warning == joined) return;
+  instance->config_warning = std::move(joined);
+  for (const std::string& warning : warnings)
+    LOG(WARNING) << "Host \"" << name << "\": " << instance->text() << " warns: " << warning;
 }
 
 void HostRegistry::OnProbedReady(const std::string& name, const std::string& id,
@@ -330,7 +344,7 @@ void HostRegistry::OnProbedReady(const std::string& name, const std::string& id,
   const auto it = hosts_.find(name);
   if (it == hosts_.end()) return;
   for (const auto& instance : it->second.instances) {
-    if (instance->id() == id) TakeWarning(name, instance.get(), warning);
+    if (instance->id() == id) TakeWarning(name, *instance, warning, &instance->probe_warning);
   }
   if (it->second.serving == nullptr || it->second.serving->id() != id) return;
   scheduler_->OnProbeAnswered(name, now);
@@ -349,7 +363,7 @@ void HostRegistry::OnDraining(const std::string& host_name, const std::string& i
     // A serving instance is kept, although unusable, until another one comes.
     Enter(host_name, instance.get(), InstanceState::kDraining, "it reported that it is draining",
           now);
-    return;
+    return RecallReplaced(host_name);
   }
 }
 
@@ -395,6 +409,8 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
                now);
         continue;
       }
+      TakeConfigWarnings(name, instance,
+                         ConfigureWarnings(*config_, plans_->resolved, **configured));
       if (absl::Status problems = ConfigureError(*config_, plans_->resolved, **configured);
           !problems.ok()) {
         Disconnect(instance);
@@ -431,11 +447,12 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
                          host->serving != instance && instance->grpc_client != nullptr &&
                          now - instance->since >= replacement.keep_warm;
     if (!is_over) continue;
-    LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " was replaced; draining it";
-    instance->grpc_client->SendDrain();
+    LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " was replaced; ending its "
+              << "session";
+    instance->grpc_client->SendEndSession();
     const std::string address = instance->endpoint.address;
-    host->drained.push_back(address);
-    if (host->drained.size() > kMostDrained) host->drained.erase(host->drained.begin());
+    host->replaced.push_back(address);
+    if (host->replaced.size() > kMaxReplaced) host->replaced.erase(host->replaced.begin());
     Remove(name, instance, now);
     callbacks_.on_retired(address);
   }

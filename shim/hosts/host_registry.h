@@ -34,8 +34,8 @@ namespace outboard::hosts {
 // instance by a newer one without a gap: the newer one is prepared while the older serves, and the
 // older stays ready for a while afterwards.
 //
-// waiting → syncing → shadow → serving ⇄ standby → drained, forgotten (called again where no other
-// instance is left)
+// waiting → syncing → shadow → serving ⇄ standby → its session ends, forgotten (called again where
+// no other instance is left)
 //
 // In the shadow the new instance gets the same calls as the serving instance, in one message or
 // point by point, and no pod waits for it. ShadowReport has the differences. An unusable or missing
@@ -135,11 +135,11 @@ class HostRegistry final : public framework::ShadowObserver {
     Instance* serving = nullptr;
     // Of the serving instance, the last serving instance, or the first that answered.
     std::optional<v1beta1::GetHostInfoResponse> info;
-    hosts::Quarantine quarantined;     // by build key
-    hosts::Pause pause;                // of the instance that was lost last
-    std::string why_lost;              // that one
-    std::vector<std::string> drained;  // addresses of replaced instances
-    int recalls = 0;                   // how often these were called again
+    hosts::Quarantine quarantined;      // by build key
+    hosts::Pause pause;                 // of the instance that was lost last
+    std::string why_lost;               // that one
+    std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
+    int recalls = 0;                    // how often these were called again
   };
 
   // Whether an instance serves and is called.
@@ -156,8 +156,8 @@ class HostRegistry final : public framework::ShadowObserver {
   // change.
   void ReportUnserved();
   void Begin(const std::string& name, Instance* instance, absl::Time now);
-  // If no instance of the host is left that could serve: calls the drained ones again.
-  void RecallDrained(const std::string& name);
+  // If no instance of the host is left that could serve: calls the replaced ones again.
+  void RecallReplaced(const std::string& name);
   // Ends the instance's session.
   void Disconnect(Instance* instance);
   // NOT_FOUND with a message for the administrator.
@@ -184,7 +184,11 @@ class HostRegistry final : public framework::ShadowObserver {
   // Takes a build out of service, with the reason.
   void Quarantine(const std::string& name, Instance* instance, const std::string& why,
                   absl::Time now);
-  void TakeWarning(const std::string& name, Instance* instance, const std::string& warning);
+  // Logs a warning of the instance that differs from the kept one, and keeps it.
+  void TakeWarning(const std::string& name, const Instance& instance, const std::string& warning,
+                   std::string* kept);
+  void TakeConfigWarnings(const std::string& name, Instance* instance,
+                          std::vector<std::string> warnings);
   // Puts the instance into the shadow; false if there is nothing to compare.
   bool EnterShadow(const std::string& name, Instance* instance, absl::Time now);
   // The cycle as the serving instance answered it, without the calls to the shadow instance.

@@ -81,7 +81,7 @@ std::vector<HostRegistry::View> HostRegistry::Describe() const {
       view.build_digest = instance->identity.build_digest();
       view.state = instance->state;
       view.why = instance->why;
-      view.warning = instance->warning;
+      view.warning = instance->warning();
       view.since = instance->since;
       view.started = instance->started;
       view.failures = instance->bad_calls;

@@ -37,21 +37,22 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
   }
   Remove(name, instance, now);
   callbacks_.on_lost(address);
-  RecallDrained(name);
+  RecallReplaced(name);
 }
 
-void HostRegistry::RecallDrained(const std::string& name) {
+void HostRegistry::RecallReplaced(const std::string& name) {
   Host& host = hosts_[name];
   const bool another_is_left =
       std::any_of(host.instances.begin(), host.instances.end(), [](const auto& instance) {
         return instance->state != InstanceState::kQuarantined &&
-               instance->state != InstanceState::kRefused;
+               instance->state != InstanceState::kRefused &&
+               instance->state != InstanceState::kDraining;
       });
-  if (another_is_left || host.drained.empty()) return;
+  if (another_is_left || host.replaced.empty()) return;
   LOG(WARNING) << "Host \"" << name << "\" has no other instance left; calling those again that "
                << "were replaced";
   ++host.recalls;
-  for (const std::string& address : std::exchange(host.drained, {})) callbacks_.on_lost(address);
+  for (const std::string& address : std::exchange(host.replaced, {})) callbacks_.on_lost(address);
 }
 
 void HostRegistry::OnSilent(const std::string& name, const std::string& id, absl::Duration silence,
@@ -148,7 +149,8 @@ void HostRegistry::EndIfBroken(const std::string& name, Host* host, Instance* in
 void HostRegistry::TakePushes(const std::string& name, Instance* instance, absl::Time now) {
   // All other pushes are about the scheduler's state, which is handed over when it serves: it is
   // asked again about every pod then. An acknowledgement here is of a version that was not sent,
-  // which makes it no more ready.
+  // which makes it no more ready. None of them is answered: results begin with the pushes of an
+  // instance that serves, and end with them.
   for (const v1beta1::SyncResponse& push : instance->grpc_client->TakePushes()) {
     if (push.has_resync()) {
       return OnLost(

@@ -5,6 +5,7 @@
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/hosts/host_registry.h"
+#include "shim/hosts/needed_fields.h"
 
 namespace outboard::hosts {
 namespace {

@@ -12,9 +12,10 @@ namespace {
 // Makes Filter evaluate exactly the examined nodes.
 void LimitToExaminedNodes(framework::HostCallTrace::Filter* filter) {
   filter->slots.resize(std::min<size_t>(filter->slots.size(), filter->response.processed()));
-  filter->request.Clear();
-  filter->request.set_percentage_of_nodes_to_score(100);
-  filter->request.mutable_nodes()->mutable_slots()->Add(filter->slots.begin(), filter->slots.end());
+  filter->search.Clear();
+  filter->search.set_num_feasible_nodes_to_find(
+      std::max<uint32_t>(static_cast<uint32_t>(filter->slots.size()), 1));
+  filter->search.mutable_nodes()->mutable_slots()->Add(filter->slots.begin(), filter->slots.end());
 }
 
 // Positions of the nodes that this host finds feasible; the cycle's result may be that of several
@@ -31,14 +32,15 @@ std::vector<uint32_t> FeasibleOf(const v1beta1::FilterResponse& filter) {
 // list the nodes of its Filter.
 framework::HostCallTrace TraceOf(const framework::AnsweredCycle& cycle) {
   framework::HostCallTrace trace;
-  trace.pre_filter = cycle.response.pre_filter();
-  if (cycle.response.pre_filter().has_rejection()) return trace;
+  const v1beta1::CycleEvaluation answers = AnswersOf(cycle.response);
+  trace.pre_filter = answers.pre_filter();
+  if (answers.pre_filter().has_rejection()) return trace;
   trace.filter.emplace();
   trace.filter->slots = cycle.result.examined_slots;
-  trace.filter->response = cycle.response.filter();
+  trace.filter->response = answers.filter();
   LimitToExaminedNodes(&*trace.filter);
-  if (!cycle.response.has_pre_score() && !cycle.response.has_score()) return trace;
-  for (const uint32_t position : FeasibleOf(cycle.response.filter())) {
+  if (!answers.has_pre_score() && !answers.has_score()) return trace;
+  for (const uint32_t position : FeasibleOf(answers.filter())) {
     // If other hosts ended the search earlier, the scored nodes are unknown.
     if (position >= trace.filter->slots.size()) {
       trace.scored.Clear();
@@ -46,9 +48,18 @@ framework::HostCallTrace TraceOf(const framework::AnsweredCycle& cycle) {
     }
     trace.scored.add_slots(trace.filter->slots[position]);
   }
-  if (cycle.response.has_pre_score()) trace.pre_score = cycle.response.pre_score();
-  if (cycle.response.has_score()) trace.score = cycle.response.score();
+  if (answers.has_pre_score()) trace.pre_score = answers.pre_score();
+  if (answers.has_score()) trace.score = answers.score();
   return trace;
+}
+
+// The answers of one message about all points.
+std::optional<absl::StatusOr<v1beta1::CycleEvaluation>> TakeFused(Instance* instance) {
+  auto answer = instance->grpc_client->TakeCycle();
+  if (!answer.has_value()) return std::nullopt;
+  if (!answer->ok()) return answer->status();
+  if (absl::Status usable = framework::CheckCycle(**answer); !usable.ok()) return usable;
+  return AnswersOf(**answer);
 }
 
 }  // namespace
@@ -106,10 +117,10 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
     if (!instance->grpc_client->StartCycle(request)) continue;
     ShadowCycle served = ServedCycle(cycle, *instance);
     served.attempt_id = attempt_id;
-    served.response = cycle.response;
+    served.answers = AnswersOf(cycle.response);
     served.is_fused = true;
     served.examined = NamesOf(cycle.result.examined_slots);
-    for (const uint32_t position : FeasibleOf(cycle.response.filter()))
+    for (const uint32_t position : FeasibleOf(served.answers.filter()))
       served.scored.push_back(served.NodeAt(position));
     served.num_nodes = cycle.num_candidates;
     served.num_to_find = cycle.num_to_find;
@@ -142,7 +153,7 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
   const framework::HostCallTrace& trace = points.trace;
   ShadowCycle served = ServedCycle(points, *instance);
   served.attempt_id = points.attempt_id;
-  *served.response.mutable_pre_filter() = *trace.pre_filter;
+  *served.answers.mutable_pre_filter() = *trace.pre_filter;
   v1beta1::CallHeader header;
   header.set_attempt_id(points.attempt_id);
   header.set_exact_version(scheduler_->cluster()->VersionOf(instance->cursor));
@@ -170,23 +181,20 @@ void HostRegistry::StartChain(const framework::AnsweredPoints& points, Instance*
     served.examined = NamesOf(filter.slots);
     served.is_whole = filter.slots.size() == points.num_candidates;
     served.num_nodes = static_cast<uint32_t>(filter.slots.size());
-    served.num_to_find = filter.request.first_feasible_only()
-                             ? 1
-                             : framework::NumFeasibleNodesToFind(
-                                   served.num_nodes, filter.request.percentage_of_nodes_to_score());
-    *served.response.mutable_filter() = std::move(filter.response);
-    questions.filter = std::move(filter.request);
+    served.num_to_find = filter.search.num_feasible_nodes_to_find();
+    *served.answers.mutable_filter() = std::move(filter.response);
+    *questions.filter.emplace().mutable_search() = std::move(filter.search);
     finish(&*questions.filter);
   }
   served.scored = NamesOf(trace.scored.slots());
-  if (trace.pre_score.has_value()) *served.response.mutable_pre_score() = *trace.pre_score;
+  if (trace.pre_score.has_value()) *served.answers.mutable_pre_score() = *trace.pre_score;
   if (!served.scored.empty() && !served.own.pre_score_plugins.empty()) {
     *questions.pre_score.emplace().mutable_nodes() = trace.scored;
     finish(&*questions.pre_score);
   }
   served.asks_score = trace.score.has_value() && !served.own.score_plugins.empty();
   if (served.asks_score) {
-    *served.response.mutable_score() = *trace.score;
+    *served.answers.mutable_score() = *trace.score;
     *questions.score.emplace().mutable_nodes() = trace.scored;
     finish(&*questions.score);
   }
@@ -210,8 +218,7 @@ void HostRegistry::DropShadowCycle(Instance* instance) {
 
 bool HostRegistry::ShadowIsOver(const std::string& name, Instance* instance, absl::Time now) {
   if (instance->shadow_cycle.has_value()) {
-    auto answer =
-        instance->chain != nullptr ? instance->chain->Take() : instance->grpc_client->TakeCycle();
+    auto answer = instance->chain != nullptr ? instance->chain->Take() : TakeFused(instance);
     if (!answer.has_value()) {
       // Each call of a chain has its own deadline.
       if (instance->chain != nullptr || now < instance->shadow_deadline) return false;

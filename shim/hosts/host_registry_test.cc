@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using testing::FakeHost;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 using v1beta1::ConfigureRequest;
 using v1beta1::GetHostInfoResponse;
@@ -149,6 +150,71 @@ TEST_F(HostRegistryTest, SaysAtOnceWhichPluginsNoHostServes) {
   Answers("main", {"Sort", "One", "Binder"});
   EXPECT_THAT(log.lines, SizeIs(1));
   WaitUntilReady();
+}
+
+TEST_F(HostRegistryTest, WarningsAboutAConfigurationLeaveItInForce) {
+  class Sink : public google::LogSink {
+   public:
+    Sink() { google::AddLogSink(this); }
+    ~Sink() override { google::RemoveLogSink(this); }
+    void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
+              const char* message, size_t length) override {
+      const std::string text(message, length);
+      if (text.find("field a is old") != std::string::npos) lines.push_back(text);
+    }
+    std::vector<std::string> lines;
+  } log;
+  const std::string warning = "f.yaml.a: field a is old (profile \"p\", plugin Two)";
+  fakes_["small"]->Answer<ConfigureRequest, v1beta1::ConfigureResponse>(
+      [](const ConfigureRequest&, v1beta1::ConfigureResponse* response) {
+        v1beta1::ConfigProblem* problem = response->add_problems();
+        problem->set_profile("p");
+        problem->set_plugin("Two");
+        problem->set_field("a");
+        problem->set_message("field a is old");
+        problem->set_severity(v1beta1::ConfigProblem::SEVERITY_WARNING);
+        return grpc::Status::OK;
+      });
+  Answers("main", {"Sort", "One", "Binder"});
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  const auto warning_of = [this](const std::string& name) {
+    for (const HostRegistry::View& view : hosts_.Describe()) {
+      if (view.instance == name) return view.warning;
+    }
+    return std::string("no instance");
+  };
+  EXPECT_EQ(warning_of("main"), "");
+  EXPECT_EQ(warning_of("small"), warning);
+  EXPECT_THAT(log.lines, ElementsAre("Host \"small\": instance small (build ) warns: " + warning));
+  // Beside what it says in probes.
+  hosts_.OnProbedReady("small", "small", "out of disk", SteadyNow());
+  EXPECT_EQ(warning_of("small"), "out of disk; " + warning);
+  hosts_.OnProbedReady("small", "small", "", SteadyNow());
+  EXPECT_EQ(warning_of("small"), warning);
+  // The same is not logged again when the instance gets its configuration again.
+  config::Config changed = config_;
+  changed.shim.deadlines.cycle += absl::Milliseconds(1);
+  ASSERT_TRUE(hosts_.Reload(std::make_shared<config::Config>(changed), SteadyNow()).ok());
+  WaitUntilReady();
+  EXPECT_EQ(fakes_["small"]->Count<ConfigureRequest>(), 2);
+  EXPECT_THAT(log.lines, SizeIs(1));
+}
+
+TEST_F(HostRegistryTest, UnknownActionsOfARegistrationAreAWarning) {
+  HostConnection connection;
+  connection.channel = NewHostChannel(fakes_["small"]->address());
+  connection.identity.set_instance("small");
+  v1beta1::PluginInfo* plugin = connection.info.add_plugins();
+  plugin->set_name("Two");
+  v1beta1::ClusterEvent* event = plugin->add_wake_up_events();
+  event->set_resource("Node");
+  event->add_actions(static_cast<v1beta1::ClusterEvent::Action>(77));
+  ASSERT_TRUE(hosts_
+                  .OnHandshake({"small", fakes_["small"]->address(), std::nullopt, 0}, connection,
+                               SteadyNow())
+                  .ok());
+  EXPECT_THAT(hosts_.Describe()[0].warning, HasSubstr("action 77 on Node of plugin Two"));
 }
 
 TEST_F(HostRegistryTest, NamesOnlySomeOfManyUnservedPlugins) {

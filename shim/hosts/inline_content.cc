@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "shim/cache/node_guard.h"
+#include "shim/hosts/needed_fields.h"
 
 namespace outboard::hosts {
 namespace {
@@ -20,20 +20,20 @@ void CopyOnly(const Map& from, const absl::flat_hash_set<std::string>& keys, Map
   }
 }
 
-// Adds one path; false if it is not a part of a node.
-bool AddPart(absl::string_view path, InlineParts* parts) {
-  if (path == "Node.metadata.labels") return parts->labels = true;
-  if (path == "Node.spec.taints") return parts->taints = true;
-  if (path == "Node.status.allocatable") return parts->allocatable = true;
-  if (path == "Node.status.images") return parts->images = true;
-  if (path == "Node.status.declaredFeatures") return parts->declared_features = true;
-  if (path == "Node.requested") return parts->requested = true;
-  if (path == "Node.pods") return parts->pods = true;
-  if (!absl::ConsumePrefix(&path, "Node.metadata.labels['") || !absl::ConsumeSuffix(&path, "']"))
-    return false;
-  parts->label_keys.insert(std::string(path));
-  return true;
-}
+// Parts of a node.
+constexpr FieldForm<InlineParts> kNodeForms[] = {
+    {"Node.metadata.labels", [](absl::string_view, InlineParts* parts) { parts->labels = true; }},
+    {"Node.metadata.labels['KEY']",
+     [](absl::string_view key, InlineParts* parts) { parts->label_keys.insert(std::string(key)); }},
+    {"Node.spec.taints", [](absl::string_view, InlineParts* parts) { parts->taints = true; }},
+    {"Node.status.allocatable",
+     [](absl::string_view, InlineParts* parts) { parts->allocatable = true; }},
+    {"Node.status.images", [](absl::string_view, InlineParts* parts) { parts->images = true; }},
+    {"Node.status.declaredFeatures",
+     [](absl::string_view, InlineParts* parts) { parts->declared_features = true; }},
+    {"Node.requested", [](absl::string_view, InlineParts* parts) { parts->requested = true; }},
+    {"Node.pods", [](absl::string_view, InlineParts* parts) { parts->pods = true; }},
+};
 
 // A repeated message is its bytes with a length, and so is an unknown field: an encoded node can be
 // sent without parsing it.
@@ -53,10 +53,17 @@ InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
   parts.annotations = std::move(annotations);
   for (const v1beta1::PluginInfo& plugin : info.plugins()) {
     bool any = false;
-    for (const std::string& path : plugin.needed_fields()) any |= AddPart(path, &parts);
+    for (const std::string& path : plugin.needed_fields())
+      any |= AddField<InlineParts>(kNodeForms, path, &parts);
     if (!any) parts.labels = parts.taints = parts.allocatable = parts.requested = true;
   }
   return parts;
+}
+
+std::vector<std::string> InlineFieldForms() {
+  std::vector<std::string> forms;
+  for (const FieldForm<InlineParts>& form : kNodeForms) forms.emplace_back(form.form);
+  return forms;
 }
 
 v1beta1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
@@ -143,7 +150,7 @@ InlineContent::Nominated InlineContent::NominatedBeside(const kube::PodObject& p
 
 absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterRequest* request) {
   const Nominated nominated = NominatedBeside(pod);
-  for (const uint32_t slot : request->nodes().slots()) {
+  for (const uint32_t slot : request->search().nodes().slots()) {
     const std::string& bytes = NodeBytes(slot);
     if (bytes.empty()) return NoNode(slot);
     const auto beside = nominated.find(slot);
@@ -162,7 +169,7 @@ absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterReq
 absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterRequest* request) {
   const Nominated nominated = NominatedBeside(pod);
   std::vector<kube::PodPtr> pods;
-  for (const v1beta1::SimulatedNode& hypothesis : request->simulated_nodes()) {
+  for (const v1beta1::SimulatedNode& hypothesis : request->simulation().nodes()) {
     const kube::NodePtr& node = cluster_.NodeAt(hypothesis.slot());
     if (node == nullptr) return NoNode(hypothesis.slot());
     if (!hypothesis.continues()) {

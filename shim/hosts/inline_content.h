@@ -35,6 +35,9 @@ struct InlineParts {
 InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
                     cache::ChangeEncoder::Fields annotations);
 
+// The forms of needed fields that PartsOf knows.
+std::vector<std::string> InlineFieldForms();
+
 // Puts nodes and pods of a cluster into requests to one host.
 //
 // A node is encoded on first use after it changed; later requests append its bytes. At 5,000 nodes,

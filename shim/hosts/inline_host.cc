@@ -55,7 +55,8 @@ absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
   for (const PluginInfo& plugin : info.plugins()) {
     for (const int point : plugin.extension_points()) {
       if (point == EXTENSION_POINT_POST_FILTER || point == EXTENSION_POINT_PRE_BIND)
-        return refused("plugin ", plugin.name(), " at ", ShortName(static_cast<v1beta1::ExtensionPoint>(point)));
+        return refused("plugin ", plugin.name(), " at ",
+                       ShortName(static_cast<v1beta1::ExtensionPoint>(point)));
     }
   }
   return absl::OkStatus();
@@ -95,19 +96,19 @@ absl::Status InlineHost::Complete(FilterRequest* request) {
   request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
   absl::Status appended;
-  if (request->simulated_nodes().empty()) {
+  if (!request->has_simulation()) {
     // The whole list, starting where the search starts.
     const auto& order = cluster_.node_order();
-    auto* slots = request->mutable_nodes()->mutable_slots();
+    NodeSearch* const search = request->mutable_search();
+    auto* slots = search->mutable_nodes()->mutable_slots();
     if (slots->empty()) slots->Add(order.begin(), order.end());
-    if (!slots->empty()) {
-      const uint32_t start =
-          request->start_offset() % static_cast<uint32_t>(request->nodes().slots_size());
+    const uint32_t count = static_cast<uint32_t>(slots->size());
+    if (count > 0) {
+      const uint32_t start = search->start_offset() % count;
       std::rotate(slots->begin(), slots->begin() + static_cast<int>(start), slots->end());
     }
-    request->clear_start_offset();
-    request->clear_first_feasible_only();
-    request->set_percentage_of_nodes_to_score(100);
+    search->clear_start_offset();
+    search->set_num_feasible_nodes_to_find(std::max(count, 1u));
     appended = content_.AppendNodesFor(*pod_, request);
   } else {
     appended = content_.AppendHypotheses(*pod_, request);

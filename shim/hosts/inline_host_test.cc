@@ -54,8 +54,9 @@ class InlineHostTest : public ::testing::Test {
     };
     scripted_.filter = [this](const FilterRequest& request) {
       filters_.push_back(Received(request));
-      return AllFeasible(request.simulated_nodes().empty() ? request.nodes().slots_size()
-                                                           : request.simulated_nodes_size());
+      return AllFeasible(request.simulation().nodes().empty()
+                             ? request.search().nodes().slots_size()
+                             : request.simulation().nodes_size());
     };
     scripted_.score = [this](const v1beta1::ScoreRequest& request) {
       scores_.push_back(Received(request));
@@ -219,16 +220,15 @@ TEST_F(InlineHostTest, NodesComeInTheOrderOfTheSearch) {
   PutPod("p", 100);
   Begin("p");
   FilterRequest request;
-  request.set_start_offset(4);
-  request.set_first_feasible_only(true);
+  request.mutable_search()->set_start_offset(4);
+  request.mutable_search()->set_num_feasible_nodes_to_find(1);
   Filter(request);
   std::vector<std::string> names;
   for (const InlineNode& node : filters_[0].inline_nodes()) names.push_back(node.node().name());
   EXPECT_THAT(names, ElementsAre("n2", "n3", "n1"));
-  EXPECT_EQ(filters_[0].nodes().slots(0), cluster_.SlotOf("n2"));
-  EXPECT_EQ(filters_[0].start_offset(), 0u);
-  EXPECT_FALSE(filters_[0].first_feasible_only());
-  EXPECT_EQ(filters_[0].percentage_of_nodes_to_score(), 100u);
+  EXPECT_EQ(filters_[0].search().nodes().slots(0), cluster_.SlotOf("n2"));
+  EXPECT_EQ(filters_[0].search().start_offset(), 0u);
+  EXPECT_EQ(filters_[0].search().num_feasible_nodes_to_find(), 3u);
 }
 
 TEST_F(InlineHostTest, CountsNominatedPods) {
@@ -255,11 +255,12 @@ TEST_F(InlineHostTest, HypothesesAreNodesAsTheyWouldBe) {
   PutPod("v2", 500, "n2");
   Begin("p");
   FilterRequest request;
-  for (int i = 0; i < 2; ++i) request.add_simulated_nodes()->set_slot(cluster_.SlotOf("n2"));
-  request.mutable_simulated_nodes(0)->add_removed_pod_uids("uid-v1");
-  request.mutable_simulated_nodes(0)->add_removed_pod_uids("uid-v2");
-  request.mutable_simulated_nodes(1)->set_continues(true);
-  request.mutable_simulated_nodes(1)->add_added_pod_uids("uid-v1");
+  for (int i = 0; i < 2; ++i)
+    request.mutable_simulation()->add_nodes()->set_slot(cluster_.SlotOf("n2"));
+  request.mutable_simulation()->mutable_nodes(0)->add_removed_pod_uids("uid-v1");
+  request.mutable_simulation()->mutable_nodes(0)->add_removed_pod_uids("uid-v2");
+  request.mutable_simulation()->mutable_nodes(1)->set_continues(true);
+  request.mutable_simulation()->mutable_nodes(1)->add_added_pod_uids("uid-v1");
   Filter(request);
   const auto& nodes = filters_[0].inline_nodes();
   ASSERT_THAT(nodes, SizeIs(2));
@@ -341,9 +342,9 @@ TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   const framework::AttemptHosts hosts = {{&first, 1}, {host_.get(), 0}};
   framework::ExtensionPointRunner panel(&hosts, &profile, 1, absl::InfiniteFuture());
   ASSERT_TRUE(panel.PreFilter("uid-p").ok());
-  FilterRequest request;
-  request.set_start_offset(1);
-  const auto answer = panel.Filter(request, cluster_.node_order(), 3);
+  v1beta1::NodeSearch search;
+  search.set_start_offset(1);
+  const auto answer = panel.Filter(search, cluster_.node_order(), 3);
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->processed(), 3u);
   EXPECT_EQ(answer->feasible(), "\x05");
@@ -354,7 +355,7 @@ TEST_F(InlineHostTest, APanelAsksItAboutWhatTheOthersLeft) {
   profile.shares[1].filter_fail_open = profile.shares[1].score_fail_open = true;
   scripted_.filter = [](const FilterRequest&) { return AllFeasible(1); };
   framework::ExtensionPointRunner open(&hosts, &profile, 1, absl::InfiniteFuture());
-  EXPECT_TRUE(open.Filter(request, cluster_.node_order(), 3).ok());
+  EXPECT_TRUE(open.Filter(search, cluster_.node_order(), 3).ok());
   ASSERT_THAT(open.ignored_failures(), SizeIs(1));
   EXPECT_EQ(open.ignored_failures()[0].host, 1u);
 }

@@ -43,7 +43,9 @@ struct Instance {
   v1beta1::ConfigureRequest configured;
   InstanceState state = InstanceState::kWaiting;
   std::string why;
-  std::string warning;
+  // For people; empty: none. Of its last probe, about the plugins that it has, and of its last
+  // configuration.
+  std::string probe_warning, info_warning, config_warning;
   absl::Time since;
   // While it serves: calls without a usable answer, and their weight for a rollback.
   int64_t bad_calls = 0;
@@ -57,6 +59,8 @@ struct Instance {
   absl::Time shadow_deadline;                // of the one message
 
   const std::string& id() const { return identity.instance(); }
+  // All its warnings.
+  std::string warning() const;
   // For logs: the instance and its build.
   std::string text() const;
   // Identifies the build for a quarantine.

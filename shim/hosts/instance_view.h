@@ -27,7 +27,7 @@ struct InstanceView {
   std::string host, instance, address, build, build_digest;
   InstanceState state = InstanceState::kWaiting;
   std::string why;      // the reason for the state
-  std::string warning;  // the instance's own, of its last probe
+  std::string warning;  // the instance's own, and about its plugins and its configuration
   absl::Time since;     // start of the state
   absl::Time started = absl::InfinitePast();
   bool usable = false;

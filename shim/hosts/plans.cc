@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
+#include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
 #include "shim/hosts/inline_host.h"
+#include "shim/hosts/shim_info.h"
 #include "shim/queue/cluster_event.h"
 
 namespace outboard::hosts {
@@ -27,6 +27,7 @@ using v1beta1::PluginInfo;
 constexpr char kPrioritySort[] = "PrioritySort";
 constexpr char kNodeResourcesFit[] = "NodeResourcesFit";
 constexpr char kNodePorts[] = "NodePorts";
+constexpr size_t kMaxNameShown = 253;
 
 const PluginInfo* FindPlugin(const GetHostInfoResponse& info, const std::string& name) {
   for (const PluginInfo& plugin : info.plugins()) {
@@ -378,6 +379,7 @@ framework::ProfilePlan Planner::Make() {
       if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
     }
   }
+  plan_.host_of = host_of_;
   plan_.guard = GuardOf(profile_);
   plan_.pre_enqueue = Shares(v1beta1::EXTENSION_POINT_PRE_ENQUEUE);
   plan_.reserve = Shares(v1beta1::EXTENSION_POINT_RESERVE);
@@ -477,6 +479,31 @@ void Planner::AddToConfigure(const std::string& host, v1beta1::ConfigureRequest*
   }
 }
 
+// The problems that are warnings, or all others: file, line, field, message, profile and plugin.
+std::vector<std::string> ProblemTexts(const config::Config& config,
+                                      const config::Profiles& profiles,
+                                      const v1beta1::ConfigureResponse& response, bool warnings) {
+  std::vector<std::string> lines;
+  for (const v1beta1::ConfigProblem& problem : response.problems()) {
+    if ((problem.severity() == v1beta1::ConfigProblem::SEVERITY_WARNING) != warnings) continue;
+    std::string where = config.file;
+    for (const config::Profile& profile : profiles.profiles) {
+      if (profile.name != problem.profile()) continue;
+      for (const config::PluginArgs& args : profile.args) {
+        if (args.name != problem.plugin() || args.where.line == 0) continue;
+        where = absl::StrCat(config.file, ":", args.where.line, ":", args.where.column, ": ",
+                             args.where.path);
+      }
+    }
+    if (!problem.field().empty()) absl::StrAppend(&where, ".", framework::CutText(problem.field()));
+    lines.push_back(absl::StrCat(where, ": ", framework::CutText(problem.message()), " (profile \"",
+                                 framework::CutText(problem.profile(), kMaxNameShown),
+                                 "\", plugin ", framework::CutText(problem.plugin(), kMaxNameShown),
+                                 ")"));
+  }
+  return lines;
+}
+
 }  // namespace
 
 absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<std::string>& hosts,
@@ -498,6 +525,7 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
       v1beta1::ConfigureRequest& request = plans.configure[host];
       request.set_cycle_deadline_millis(
           static_cast<uint32_t>(absl::ToInt64Milliseconds(config.shim.deadlines.cycle)));
+      *request.mutable_shim() = ThisShim();
       planner.AddToConfigure(host, &request);
     }
     plans.profiles.push_back(planner.Make());
@@ -509,23 +537,15 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
 
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1beta1::ConfigureResponse& response) {
-  if (response.problems().empty()) return absl::OkStatus();
-  std::vector<std::string> lines;
-  for (const v1beta1::ConfigProblem& problem : response.problems()) {
-    std::string where = config.file;
-    for (const config::Profile& profile : profiles.profiles) {
-      if (profile.name != problem.profile()) continue;
-      for (const config::PluginArgs& args : profile.args) {
-        if (args.name != problem.plugin() || args.where.line == 0) continue;
-        where = absl::StrCat(config.file, ":", args.where.line, ":", args.where.column, ": ",
-                             args.where.path);
-      }
-    }
-    if (!problem.field().empty()) absl::StrAppend(&where, ".", problem.field());
-    lines.push_back(absl::StrCat(where, ": ", problem.message(), " (profile \"", problem.profile(),
-                                 "\", plugin ", problem.plugin(), ")"));
-  }
+  const std::vector<std::string> lines = ProblemTexts(config, profiles, response, false);
+  if (lines.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrJoin(lines, "\n"));
+}
+
+std::vector<std::string> ConfigureWarnings(const config::Config& config,
+                                           const config::Profiles& profiles,
+                                           const v1beta1::ConfigureResponse& response) {
+  return ProblemTexts(config, profiles, response, true);
 }
 
 std::vector<framework::CustomResourceRule> AllowedResources(
@@ -534,28 +554,6 @@ std::vector<framework::CustomResourceRule> AllowedResources(
   for (const config::CustomResourceRule& rule : configured)
     rules.push_back({rule.resource, rule.verbs, rule.namespaces});
   return rules;
-}
-
-cache::ChangeEncoder::Fields NeededFields(const GetHostInfoResponse& info) {
-  cache::ChangeEncoder::Fields fields;
-  for (const PluginInfo& plugin : info.plugins()) {
-    for (const std::string& path : plugin.needed_fields()) {
-      fields.command |= path == "Pod.spec.containers[*].command";
-      fields.args |= path == "Pod.spec.containers[*].args";
-      absl::string_view key = path;
-      if (!absl::ConsumeSuffix(&key, "']")) continue;
-      if (absl::ConsumePrefix(&key, "Pod.metadata.annotations['")) {
-        fields.pod_annotations.insert(std::string(key));
-      } else if (absl::ConsumePrefix(&key, "Node.metadata.annotations['")) {
-        fields.node_annotations.insert(std::string(key));
-      } else if (absl::ConsumePrefix(&key, "Pod.spec.containers[*].env['")) {
-        fields.variables.insert(std::string(key));
-      }
-    }
-    for (const v1beta1::DeclaredResource& resource : plugin.declared_resources())
-      fields.custom_resources.insert(resource.resource());
-  }
-  return fields;
 }
 
 std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans,

@@ -8,7 +8,6 @@
 
 #include "absl/status/statusor.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
-#include "shim/cache/change_log.h"
 #include "shim/config/config.h"
 #include "shim/config/profiles.h"
 #include "shim/framework/custom_resources.h"
@@ -37,17 +36,17 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
 // The host's part from PreFilter to Score, by profile; only profiles in which it has one.
 std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans, const std::string& host);
 
-// Problems of a Configure answer as one error with file, line and field.
+// Problems of a Configure answer as one error with file, line and field; warnings are none.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1beta1::ConfigureResponse& response);
+// The warnings of a Configure answer, in the same form; the configuration is in force.
+std::vector<std::string> ConfigureWarnings(const config::Config& config,
+                                           const config::Profiles& profiles,
+                                           const v1beta1::ConfigureResponse& response);
 
 // Which writes of custom resources plugins may request.
 std::vector<framework::CustomResourceRule> AllowedResources(
     const std::vector<config::CustomResourceRule>& configured);
-
-// What the host's plugins read in addition to what every host receives: annotations, commands,
-// arguments and variables of containers, custom resources.
-cache::ChangeEncoder::Fields NeededFields(const v1beta1::GetHostInfoResponse& info);
 
 }  // namespace outboard::hosts
 

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
+#include "shim/hosts/shim_info.h"
 
 namespace outboard::hosts {
 namespace {
@@ -109,7 +110,10 @@ TEST(PlansTest, AHostThatServesAllDoesItAlone) {
   EXPECT_THAT(plan.algorithm.shares, IsEmpty());
   EXPECT_THAT(plan.preemption_gates, ElementsAre("Preempting"));
   EXPECT_EQ(plan.sort_host, "");
-  EXPECT_THAT(plans->configure, SizeIs(1));
+  ASSERT_THAT(plans->configure, SizeIs(1));
+  const v1beta1::ConfigureRequest& request = plans->configure.at("a");
+  EXPECT_EQ(request.shim().SerializeAsString(), ThisShim().SerializeAsString());
+  EXPECT_FALSE(request.validate_only());
 }
 
 // Its name; empty: none.
@@ -177,6 +181,9 @@ TEST(PlansTest, EachPluginIsRunByTheFirstHostThatServesIt) {
   EXPECT_THAT(a.score_plugins, IsEmpty());
   // Hosts in the order of their first plugins.
   EXPECT_THAT(Shares(plan.reserve), ElementsAre("a: First@0", "b: Third@1"));
+  EXPECT_TRUE(plan.Serves("b", "Third"));
+  EXPECT_FALSE(plan.Serves("a", "Third"));
+  EXPECT_FALSE(plan.Serves("a", "Stranger"));
   EXPECT_THAT(Shares(plan.permit), ElementsAre("a: First@0", "b: Second@1"));
   EXPECT_THAT(Shares(plan.pre_enqueue), ElementsAre("b: Gate@0", "a: Preempting@1"));
   EXPECT_THAT(plan.post_filter_hosts, ElementsAre("a"));
@@ -336,19 +343,30 @@ TEST(PlansTest, AHostWithAPointForEveryPodIsNeverSkipped) {
   EXPECT_THAT(plans->profiles.at(0).skipped, IsEmpty()) << "Permit";
 }
 
-TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
-  v1beta1::GetHostInfoResponse info;
-  v1beta1::PluginInfo* plugin = info.add_plugins();
-  plugin->add_needed_fields("Pod.metadata.annotations['a']");
-  plugin->add_needed_fields("Pod.spec.containers[*].args");
-  plugin->add_needed_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
-  plugin->add_declared_resources()->set_resource("widgets.v1.example.com");
-  const cache::ChangeEncoder::Fields fields = NeededFields(info);
-  EXPECT_THAT(fields.pod_annotations, ElementsAre("a"));
-  EXPECT_FALSE(fields.command);
-  EXPECT_TRUE(fields.args);
-  EXPECT_THAT(fields.variables, ElementsAre("WORLD_SIZE"));
-  EXPECT_THAT(fields.custom_resources, ElementsAre("widgets.v1.example.com"));
+TEST(PlansTest, WarningsOfAHostAreNoError) {
+  config::Config config;
+  config.file = "f.yaml";
+  v1beta1::ConfigureResponse response;
+  const auto add = [&](const std::string& message, int severity) {
+    v1beta1::ConfigProblem* problem = response.add_problems();
+    problem->set_profile("p");
+    problem->set_plugin("First");
+    problem->set_field("x");
+    problem->set_message(message);
+    problem->set_severity(static_cast<v1beta1::ConfigProblem::Severity>(severity));
+  };
+  add("old", v1beta1::ConfigProblem::SEVERITY_WARNING);
+  EXPECT_TRUE(ConfigureError(config, {}, response).ok());
+  EXPECT_THAT(ConfigureWarnings(config, {}, response),
+              ElementsAre("f.yaml.x: old (profile \"p\", plugin First)"));
+  add("first", v1beta1::ConfigProblem::SEVERITY_UNSPECIFIED);
+  add("second", v1beta1::ConfigProblem::SEVERITY_ERROR);
+  add("third", 77);
+  EXPECT_EQ(ConfigureError(config, {}, response).message(),
+            "f.yaml.x: first (profile \"p\", plugin First)\n"
+            "f.yaml.x: second (profile \"p\", plugin First)\n"
+            "f.yaml.x: third (profile \"p\", plugin First)");
+  EXPECT_THAT(ConfigureWarnings(config, {}, response), SizeIs(1));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ using ::testing::Le;
 using ::testing::SizeIs;
 using v1beta1::ConfigureRequest;
 using v1beta1::CycleRequest;
-using v1beta1::DrainRequest;
+using v1beta1::EndSessionRequest;
 using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
@@ -222,14 +222,14 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   EXPECT_THAT(States(), ElementsAre("b serving"));
   EXPECT_THAT(retired_, ElementsAre(fakes_["a"]->address()));
   const absl::Time limit = SteadyNow() + absl::Seconds(30);
-  while (fakes_["a"]->Count<DrainRequest>() == 0 && SteadyNow() < limit)
+  while (fakes_["a"]->Count<EndSessionRequest>() == 0 && SteadyNow() < limit)
     loop_.Wait(SteadyNow() + absl::Milliseconds(5));
-  EXPECT_EQ(fakes_["a"]->Count<DrainRequest>(), 1);
+  EXPECT_EQ(fakes_["a"]->Count<EndSessionRequest>(), 1);
 }
 
 // For example if its successor was started by hand, for a trial: without this, all pods would wait
 // beside a host that works.
-TEST_F(ReplacementTest, ADrainedInstanceIsCalledAgainOnceNoOtherIsLeft) {
+TEST_F(ReplacementTest, AReplacedInstanceIsCalledAgainOnceNoOtherIsLeft) {
   Comes("a", 1);
   WaitFor({"a serving"});
   Comes("b", 2);
@@ -250,11 +250,29 @@ TEST_F(ReplacementTest, ADrainedInstanceIsCalledAgainOnceNoOtherIsLeft) {
   Schedule("one");
   EXPECT_THAT(effects_.failed, IsEmpty());
   EXPECT_THAT(effects_.bound, SizeIs(1));
-  // The first session is draining for ever.
+  // The first session has ended for ever.
   std::vector<std::string> sessions;
   for (const auto& request : fakes_["a"]->Requests<v1beta1::ConfigureRequest>())
     sessions.push_back(request.session_id());
   EXPECT_THAT(sessions, ElementsAre("session", "session-1"));
+}
+
+// A host that was asked to drain need not exit.
+TEST_F(ReplacementTest, AReplacedInstanceIsCalledAgainOnceTheLastOneDrains) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  now_ += absl::Minutes(1);
+  RunOnce();
+  hosts_.OnDraining("main", "b", now_);
+  EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
+  hosts_.OnDraining("main", "b", now_);
+  EXPECT_THAT(lost_, SizeIs(1));
+  Answers("a", 1);
+  WaitFor({"b standby", "a serving"});
+  Schedule("one");
+  EXPECT_THAT(effects_.bound, SizeIs(1));
 }
 
 // No pod waits for an instance in the shadow.
@@ -667,10 +685,19 @@ TEST_F(ReplacementTest, WhatAnInstancePushedBeforeItServedDoesNotCount) {
   WaitFor({"a serving", "b shadow"});
   v1beta1::SyncResponse push;
   push.mutable_wait_decision()->set_pod_uid("unknown");  // Invalid: it names no plugin.
+  push.set_push_id(1);
   ASSERT_TRUE(fakes_["b"]->Push(push));
   ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kServing; });
   RunOnce();
   EXPECT_EQ(ViewOf("b").failures, 0);
+  // Pushes of the serving instance are answered.
+  push = GateChanged(1);
+  push.set_push_id(2);
+  ASSERT_TRUE(fakes_["b"]->Push(push));
+  ScheduleUntil([&] { return !fakes_["b"]->push_results().empty(); });
+  ASSERT_THAT(fakes_["b"]->push_results(), SizeIs(1));
+  EXPECT_EQ(fakes_["b"]->push_results()[0].push_id(), 2u);
+  EXPECT_EQ(fakes_["b"]->push_results()[0].outcome(), v1beta1::PushResult::OUTCOME_UNKNOWN);
 }
 
 TEST_F(ReplacementTest, AStandbyThatAsksForASnapshotGetsANewSession) {

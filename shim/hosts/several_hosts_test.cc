@@ -62,9 +62,10 @@ TEST_F(SeveralGrpcHostsTest, TwoSlowHostsTakeTheTimeOfOne) {
   const absl::Time began = SteadyNow();
   const auto pre_filter = panel.PreFilter("pod");
   ASSERT_TRUE(pre_filter.ok()) << pre_filter.status();
-  FilterRequest request;
-  request.mutable_nodes()->add_slots(4);
-  const auto filter = panel.Filter(request, {4}, 1);
+  NodeSearch search;
+  search.mutable_nodes()->add_slots(4);
+  search.set_num_feasible_nodes_to_find(1);
+  const auto filter = panel.Filter(search, {4}, 1);
   ASSERT_TRUE(filter.ok()) << filter.status();
   EXPECT_EQ(filter->processed(), 1u);
   const absl::Duration took = SteadyNow() - began;

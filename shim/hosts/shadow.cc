@@ -18,7 +18,7 @@ namespace outboard::hosts {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
-using v1beta1::CycleResponse;
+using v1beta1::CycleEvaluation;
 using v1beta1::FilterResponse;
 using v1beta1::PluginStatus;
 
@@ -48,7 +48,7 @@ std::vector<const PluginStatus*> Verdicts(const FilterResponse& filter) {
 
 class Comparison {
  public:
-  Comparison(const ShadowCycle& served, const CycleResponse& shadow, ShadowReport* report)
+  Comparison(const ShadowCycle& served, const CycleEvaluation& shadow, ShadowReport* report)
       : served_(served), shadow_(shadow), report_(*report) {}
 
   absl::Status Run();
@@ -74,7 +74,7 @@ class Comparison {
   std::optional<std::string> Place() const;
 
   const ShadowCycle& served_;
-  const CycleResponse& shadow_;
+  const CycleEvaluation& shadow_;
   ShadowReport& report_;
   std::map<std::pair<const PluginStatus*, const PluginStatus*>, bool> same_;
   // Of the shadow: the feasible nodes of its sample, and the score sums of `scored_`.
@@ -98,7 +98,7 @@ void Comparison::Differ(const std::string& where, const PluginStatus* old, const
 }
 
 bool Comparison::CompareRestrictions() {
-  const v1beta1::PreFilterResponse& before = served_.response.pre_filter();
+  const v1beta1::PreFilterResponse& before = served_.answers.pre_filter();
   const v1beta1::PreFilterResponse& after = shadow_.pre_filter();
   if (before.has_node_names() == after.has_node_names() &&
       std::equal(before.node_names().names().begin(), before.node_names().names().end(),
@@ -122,7 +122,7 @@ absl::Status Comparison::CompareFilter() {
   for (const uint32_t position : feasible) {
     if (feasible_.size() < served_.sample) feasible_.push_back(served_.NodeAt(position));
   }
-  const std::vector<const PluginStatus*> before = Verdicts(served_.response.filter());
+  const std::vector<const PluginStatus*> before = Verdicts(served_.answers.filter());
   const std::vector<const PluginStatus*> after = Verdicts(filter);
   // An instance that finds more feasible nodes ends its search earlier.
   const uint32_t both = static_cast<uint32_t>(std::min(before.size(), after.size()));
@@ -130,7 +130,7 @@ absl::Status Comparison::CompareFilter() {
     if (!AreSame(before[i], after[i]))
       Differ(absl::StrCat("node ", served_.NodeAt(i)), before[i], after[i], "feasible");
   }
-  CompareVerdict("Filter", ErrorOf(served_.response.filter()), ErrorOf(filter));
+  CompareVerdict("Filter", ErrorOf(served_.answers.filter()), ErrorOf(filter));
   return absl::OkStatus();
 }
 
@@ -138,16 +138,16 @@ absl::Status Comparison::CompareScores() {
   const v1beta1::ScoreResponse& score = shadow_.score();
   absl::Status checked = framework::CheckPreScore(shadow_.pre_score());
   if (!checked.ok()) return checked;
-  CompareVerdict("PreScore", ErrorOf(served_.response.pre_score()), ErrorOf(shadow_.pre_score()));
+  CompareVerdict("PreScore", ErrorOf(served_.answers.pre_score()), ErrorOf(shadow_.pre_score()));
   if (shadow_.pre_score().has_error() || !served_.asks_score) return absl::OkStatus();
   scored_ = served_.is_fused ? feasible_ : served_.scored;
   checked = framework::CheckScores(score, static_cast<uint32_t>(scored_.size()),
                                    served_.own.score_plugins, &totals_);
   if (!checked.ok()) return checked;
-  CompareVerdict("Score", ErrorOf(served_.response.score()), ErrorOf(score));
+  CompareVerdict("Score", ErrorOf(served_.answers.score()), ErrorOf(score));
   if (scored_ != served_.scored) return absl::OkStatus();
   std::map<std::string, const std::string*> before;
-  for (const auto& scores : served_.response.score().plugins())
+  for (const auto& scores : served_.answers.score().plugins())
     before[scores.plugin()] = &scores.scores();
   for (const auto& scores : score.plugins()) {
     const auto old = before.find(scores.plugin());
@@ -197,7 +197,7 @@ void Comparison::ComparePlacement() {
 }
 
 absl::Status Comparison::Run() {
-  const v1beta1::PreFilterResponse& before = served_.response.pre_filter();
+  const v1beta1::PreFilterResponse& before = served_.answers.pre_filter();
   const v1beta1::PreFilterResponse& after = shadow_.pre_filter();
   absl::Status checked = framework::CheckPreFilter(after);
   checked.Update(framework::CheckNames(after, served_.own.pre_filter_plugins));
@@ -244,7 +244,14 @@ std::string ShadowReport::Summary() const {
   return text;
 }
 
-absl::Status CompareCycle(const ShadowCycle& served, const CycleResponse& shadow,
+CycleEvaluation AnswersOf(const v1beta1::CycleResponse& response) {
+  if (response.has_evaluation()) return response.evaluation();
+  CycleEvaluation answers;
+  *answers.mutable_pre_filter() = framework::PreFilterOf(response);
+  return answers;
+}
+
+absl::Status CompareCycle(const ShadowCycle& served, const CycleEvaluation& shadow,
                           ShadowReport* report) {
   return Comparison(served, shadow, report).Run();
 }

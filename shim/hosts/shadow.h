@@ -41,8 +41,8 @@ struct ShadowReport {
 struct ShadowCycle {
   uint64_t attempt_id = 0;
   std::string pod;
-  framework::HostProfile own;       // the points of the other instance
-  v1beta1::CycleResponse response;  // of the serving one
+  framework::HostProfile own;        // the points of the other instance
+  v1beta1::CycleEvaluation answers;  // of the serving one; PreFilter may have rejected
   // In one message: it scored the nodes that it found feasible. Else those in `scored`.
   bool is_fused = false;
   // Whether the other instance is called there, if it does not reject the pod before.
@@ -65,9 +65,12 @@ struct ShadowCycle {
   uint32_t sample = 0;
 };
 
+// The answers point by point in a Cycle answer; only PreFilter's if nodes were not evaluated. Pure.
+v1beta1::CycleEvaluation AnswersOf(const v1beta1::CycleResponse& response);
+
 // Adds the differences to the report. `shadow` lacks the points that were not called. Pure.
 // Errors: INTERNAL: the shadow's answer was not usable.
-absl::Status CompareCycle(const ShadowCycle& served, const v1beta1::CycleResponse& shadow,
+absl::Status CompareCycle(const ShadowCycle& served, const v1beta1::CycleEvaluation& shadow,
                           ShadowReport* report);
 
 }  // namespace outboard::hosts

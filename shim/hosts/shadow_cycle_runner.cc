@@ -40,7 +40,7 @@ absl::StatusOr<bool> ShadowCycleRunner::AdvanceAll() {
   return Advance("Score", &questions_.score, &score_, answers_.mutable_score());
 }
 
-std::optional<absl::StatusOr<v1beta1::CycleResponse>> ShadowCycleRunner::Take() {
+std::optional<absl::StatusOr<v1beta1::CycleEvaluation>> ShadowCycleRunner::Take() {
   const absl::StatusOr<bool> ended = AdvanceAll();
   if (!ended.ok()) return ended.status();
   if (!*ended) return std::nullopt;

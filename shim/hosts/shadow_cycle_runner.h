@@ -35,7 +35,7 @@ class ShadowCycleRunner {
 
   // Sends the next question if an answer has arrived. Returns all answers once there is no further
   // question.
-  std::optional<absl::StatusOr<v1beta1::CycleResponse>> Take();
+  std::optional<absl::StatusOr<v1beta1::CycleEvaluation>> Take();
 
  private:
   template <typename Response>
@@ -50,7 +50,7 @@ class ShadowCycleRunner {
   framework::HostClient* const client_;
   ChainQuestions questions_;
   const absl::Duration timeout_;
-  v1beta1::CycleResponse answers_;
+  v1beta1::CycleEvaluation answers_;
   Pending<v1beta1::PreFilterResponse> pre_filter_;
   Pending<v1beta1::FilterResponse> filter_;
   Pending<v1beta1::PreScoreResponse> pre_score_;

@@ -80,8 +80,10 @@ struct Opinion {
 
 template <typename Request>
 std::vector<uint32_t> SlotsOf(const Request& request, uint32_t num_nodes) {
-  std::vector<uint32_t> slots(request.nodes().slots().begin(), request.nodes().slots().end());
-  for (uint32_t slot = 0; !request.has_nodes() && slot < num_nodes; ++slot) slots.push_back(slot);
+  std::vector<uint32_t> slots(request.search().nodes().slots().begin(),
+                              request.search().nodes().slots().end());
+  for (uint32_t slot = 0; !request.search().has_nodes() && slot < num_nodes; ++slot)
+    slots.push_back(slot);
   return slots;
 }
 
@@ -508,9 +510,9 @@ TEST(CompareCycleTest, WhereTheListIsNotWholeOnlyALossIsCertain) {
   served.sample = 3;
   served.asks_score = false;
   served.placed = "n2";
-  served.response.mutable_filter()->set_processed(2);
-  served.response.mutable_filter()->set_feasible("\x03");
-  v1beta1::CycleResponse shadow = served.response;
+  served.answers.mutable_filter()->set_processed(2);
+  served.answers.mutable_filter()->set_feasible("\x03");
+  v1beta1::CycleEvaluation shadow = served.answers;
   ShadowReport report;
   ASSERT_TRUE(CompareCycle(served, shadow, &report).ok());
   EXPECT_EQ(report.compared_placements, 0) << "a third node may be the best";
@@ -535,12 +537,12 @@ TEST(CompareCycleTest, APluginThatFailsIsADifference) {
   served.examined = served.scored = {"n1", "n2"};
   served.num_nodes = served.num_to_find = served.sample = 2;
   served.placed = "n2";
-  served.response.mutable_filter()->set_processed(2);
-  served.response.mutable_filter()->set_feasible("\x03");
-  auto* scores = served.response.mutable_score()->add_plugins();
+  served.answers.mutable_filter()->set_processed(2);
+  served.answers.mutable_filter()->set_feasible("\x03");
+  auto* scores = served.answers.mutable_score()->add_plugins();
   scores->set_plugin("Fake");
   scores->set_scores("\x01\x02");
-  v1beta1::CycleResponse shadow = served.response;
+  v1beta1::CycleEvaluation shadow = served.answers;
   shadow.clear_score();
   auto* error = shadow.mutable_pre_score()->mutable_error();
   error->set_plugin("Fake");

@@ -1,8 +1,7 @@
 #include "shim/kube/objects.h"
 
-#include <initializer_list>
-
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "google/protobuf/descriptor.h"
 #include "google/protobuf/message.h"
 
@@ -46,18 +45,21 @@ std::string NamespacedName(const v1beta1::ClusterObject& object) {
   return (namespaced ? TextOf(message, "namespace") + "/" : "") + TextOf(message, "name");
 }
 
-v1beta1::ClusterObject NameOnly(const v1beta1::ClusterObject& object) {
-  v1beta1::ClusterObject named;
+v1beta1::ObjectReference ReferenceTo(const v1beta1::ClusterObject& object) {
+  v1beta1::ObjectReference reference;
   const FieldDescriptor* held = HeldField(object);
-  if (held == nullptr) return named;
-  const Message& from = object.GetReflection()->GetMessage(object, held);
-  Message* to = named.GetReflection()->MutableMessage(&named, held);
-  for (const char* name : {"namespace", "name", "kind", "resource"}) {
-    const FieldDescriptor* field = held->message_type()->FindFieldByName(name);
-    if (field == nullptr) continue;
-    to->GetReflection()->SetString(to, field, from.GetReflection()->GetString(from, field));
-  }
-  return named;
+  if (held == nullptr) return reference;
+  const Message& message = object.GetReflection()->GetMessage(object, held);
+  reference.set_kind(KindOf(object));
+  reference.set_namespace_(TextOf(message, "namespace"));
+  reference.set_name(TextOf(message, "name"));
+  reference.set_uid(TextOf(message, "uid"));
+  return reference;
+}
+
+std::string KeyOf(const v1beta1::ObjectReference& reference) {
+  return absl::StrCat(reference.kind(), "/", reference.namespace_(),
+                      reference.namespace_().empty() ? "" : "/", reference.name());
 }
 
 std::string ClusterObject::key() const { return NamespacedName(object); }

@@ -79,9 +79,11 @@ using ClusterObjectPtr = std::shared_ptr<const ClusterObject>;
 std::string KindOf(const v1beta1::ClusterObject& object);
 // `namespace/name`, or `name` if the kind is cluster-scoped.
 std::string NamespacedName(const v1beta1::ClusterObject& object);
-// Only the identifying fields, as a host receives them for a deleted object: `namespace`, `name`,
-// and a workload's `kind` or a custom object's `resource`.
-v1beta1::ClusterObject NameOnly(const v1beta1::ClusterObject& object);
+// Names the object for hosts. Empty if `object` is empty.
+v1beta1::ObjectReference ReferenceTo(const v1beta1::ClusterObject& object);
+// `kind/namespace/name`, or `kind/name` without a namespace; the uid does not count. Unique among
+// all objects.
+std::string KeyOf(const v1beta1::ObjectReference& reference);
 
 }  // namespace outboard::kube
 

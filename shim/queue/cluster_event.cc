@@ -81,11 +81,15 @@ ClusterEvent AssignedPodDelete() { return Make(kAssignedPod, kDelete); }
 ClusterEvent UnscheduledPodAdd() { return Make(kUnscheduledPod, kAdd); }
 ClusterEvent NodeEvent(Action action) { return Make(kNode, action); }
 
+bool IsKnownAction(int action) {
+  return action >= v1beta1::ClusterEvent::ACTION_ADD && action <= kLastAction;
+}
+
 ClusterEvent FromContract(const v1beta1::ClusterEvent& event) {
   ClusterEvent result = Make(event.resource(), kNoAction);
   for (const int action : event.actions()) {
-    if (action < v1beta1::ClusterEvent::ACTION_ADD || action > kLastAction) continue;
-    result.actions |= 1u << (action - v1beta1::ClusterEvent::ACTION_ADD);
+    result.actions |=
+        IsKnownAction(action) ? 1u << (action - v1beta1::ClusterEvent::ACTION_ADD) : kAllActions;
   }
   return result;
 }

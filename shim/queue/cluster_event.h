@@ -66,8 +66,10 @@ ClusterEvent AssignedPodDelete();
 ClusterEvent UnscheduledPodAdd();
 ClusterEvent NodeEvent(Action action);
 
-// A registration of the contract. Actions that this build does not know are dropped, so that they
-// never match.
+// Whether this build knows an action of the contract by its number.
+bool IsKnownAction(int action);
+// A registration of the contract. An action that this build does not know counts as every action on
+// the resource, so that no pod waits for an event that never comes.
 ClusterEvent FromContract(const v1beta1::ClusterEvent& event);
 v1beta1::ClusterEvent ToContract(const ClusterEvent& event);
 

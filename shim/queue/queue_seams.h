@@ -42,7 +42,7 @@ class PreEnqueueGate {
 };
 
 // Hosts that decide themselves which events help the pods that their plugins rejected. Events do
-// not move such a pod in the queue: the queue reports that the pod waits, and Wake moves it.
+// not move such a pod in the queue: the queue reports that the pod waits, and ApplyHints moves it.
 //
 // Threading: the queue calls it on its thread; it must not call the queue back.
 class QueueingHintDelegate {

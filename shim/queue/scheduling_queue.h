@@ -116,14 +116,14 @@ class SchedulingQueue {
   void MoveAllToActiveOrBackoff(const ClusterEvent& event, PodFilter precheck, absl::Time now);
 
   // A host's queueing hint: an event helps a plugin that rejected the pod.
-  struct WakeUp {
+  struct Hint {
     std::string uid;
     std::string plugin;
     ClusterEvent event;
     uint64_t number = 0;  // the event's; 0: events since the attempt are unknown
   };
   // Moves pods that still wait. A pod that began to wait after the event is not moved by it.
-  void Wake(absl::Span<const WakeUp> wakes, absl::Time now);
+  void ApplyHints(absl::Span<const Hint> hints, absl::Time now);
   // The gate no longer holds the pod: events help it from now on.
   void Release(const std::string& uid);
   // A profile's delegate changed or lost its state: retries the pods that waited for it.

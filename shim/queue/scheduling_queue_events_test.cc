@@ -276,14 +276,20 @@ TEST_F(QueueEventsTest, Labels) {
             "UnschedulableTimeout");
 }
 
-TEST_F(QueueEventsTest, FromContractKeepsKnownActions) {
+TEST_F(QueueEventsTest, FromContractReadsUnknownActionsAsAll) {
   v1beta1::ClusterEvent event;
   event.set_resource("Node");
   event.add_actions(v1beta1::ClusterEvent::ACTION_ADD);
   event.add_actions(v1beta1::ClusterEvent::ACTION_UPDATE_NODE_TAINT);
-  event.add_actions(v1beta1::ClusterEvent::ACTION_UNSPECIFIED);
-  event.add_actions(static_cast<v1beta1::ClusterEvent::Action>(77));
   EXPECT_EQ(FromContract(event).actions, kAdd | kUpdateNodeTaint);
+  for (const int unknown : {0, v1beta1::ClusterEvent::Action_MAX + 1, -1, 77}) {
+    EXPECT_FALSE(IsKnownAction(unknown)) << unknown;
+    event.add_actions(static_cast<v1beta1::ClusterEvent::Action>(unknown));
+    EXPECT_EQ(FromContract(event).actions, kAllActions) << unknown;
+    EXPECT_TRUE(Matches(FromContract(event), NodeEvent(kDelete))) << unknown;
+    EXPECT_FALSE(Matches(FromContract(event), AssignedPodAdd())) << "another resource";
+    event.mutable_actions()->RemoveLast();
+  }
   event.clear_actions();
   for (int a = v1beta1::ClusterEvent::ACTION_ADD;
        a <= v1beta1::ClusterEvent::ACTION_UPDATE_NODE_DECLARED_FEATURE; ++a) {

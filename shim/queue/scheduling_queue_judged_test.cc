@@ -41,10 +41,10 @@ class DelegatedQueueTest : public ::testing::Test {
     queue_.MoveAllToActiveOrBackoff(event, now_);
     return number;
   }
-  void Wake(const std::string& uid, const std::string& plugin, uint64_t number,
+  void Hint(const std::string& uid, const std::string& plugin, uint64_t number,
             const ClusterEvent& event = NodeEvent(kAdd)) {
-    const SchedulingQueue::WakeUp wake{uid, plugin, event, number};
-    queue_.Wake({&wake, 1}, now_);
+    const SchedulingQueue::Hint hint{uid, plugin, event, number};
+    queue_.ApplyHints({&hint, 1}, now_);
   }
   Place PlaceOf(const std::string& uid) {
     const QueuedPod* pod = queue_.Find(uid);
@@ -58,40 +58,40 @@ class DelegatedQueueTest : public ::testing::Test {
   SchedulingQueue queue_{QueueOptions{}, now_, &gate_, &delegate_, &observer_};
 };
 
-TEST_F(DelegatedQueueTest, NoEventMovesAPodUntilItsHostWakesIt) {
+TEST_F(DelegatedQueueTest, NoEventMovesAPodWithoutAHint) {
   Reject("p", {{"Fit"}, {}});
   EXPECT_THAT(delegate_.waiting, ElementsAre(Key("p")));
   const uint64_t number = Happens(NodeEvent(kAdd));
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
-  Wake("p", "Fit", number);
+  Hint("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_THAT(delegate_.waiting, IsEmpty());
   EXPECT_EQ(observer_.incoming["backoff/NodeAdd"], 1);
 }
 
-TEST_F(DelegatedQueueTest, APendingPluginsWakeSkipsBackoff) {
+TEST_F(DelegatedQueueTest, APendingPluginsHintSkipsBackoff) {
   Reject("p", {{"Taints"}, {"Fit"}});
-  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  Hint("p", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
 }
 
 TEST_F(DelegatedQueueTest, AnExpiredBackoffDoesNotDelay) {
   Reject("p", {{"Fit"}, {}});
   now_ += absl::Seconds(3);
-  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  Hint("p", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
   EXPECT_EQ(observer_.incoming["active/NodeAdd"], 1);
 }
 
-TEST_F(DelegatedQueueTest, AWakeOfAnEarlierAttemptIsLate) {
+TEST_F(DelegatedQueueTest, AHintOfAnEarlierAttemptIsLate) {
   Reject("p", {{"Fit"}, {}});
   const uint64_t number = Happens(NodeEvent(kAdd));
   queue_.Activate({{"p"}}, now_);
   ASSERT_NE(queue_.Pop(now_), nullptr);
-  Wake("p", "Fit", number);
+  Hint("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kInFlight);
   queue_.AddUnschedulable("p", {{"Fit"}, {}}, now_);
-  Wake("p", "Fit", number);
+  Hint("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable) << "the attempt had seen the event";
   EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("p", number + 1)));
 }
@@ -105,7 +105,7 @@ TEST_F(DelegatedQueueTest, TheHostEvaluatesEventsDuringTheAttempt) {
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   EXPECT_THAT(delegate_.waiting, ElementsAre(Pair("p", number)));
   EXPECT_GT(queue_.EventsNeededFrom(), number);
-  Wake("p", "Fit", number);
+  Hint("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
   EXPECT_EQ(observer_.incoming["backoff/ScheduleAttemptFailure"], 1) << "as kube-scheduler counts";
 }
@@ -133,16 +133,16 @@ TEST_F(DelegatedQueueTest, PodsOfAnAbsentHostAreMovedByKind) {
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
-TEST_F(DelegatedQueueTest, AWakeByAPluginThatDidNotRejectIsIgnored) {
+TEST_F(DelegatedQueueTest, AHintByAPluginThatDidNotRejectIsIgnored) {
   Reject("p", {{"Fit"}, {}});
-  Wake("p", "Taints", Happens(NodeEvent(kAdd)));
-  Wake("unknown", "Fit", Happens(NodeEvent(kAdd)));
+  Hint("p", "Taints", Happens(NodeEvent(kAdd)));
+  Hint("unknown", "Fit", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
 }
 
-TEST_F(DelegatedQueueTest, AHostThatLostTrackWakesWithoutANumber) {
+TEST_F(DelegatedQueueTest, AHostThatLostTrackHintsWithoutANumber) {
   Reject("p", {{"Fit"}, {}});
-  Wake("p", "Fit", 0);
+  Hint("p", "Fit", 0);
   EXPECT_EQ(PlaceOf("p"), Place::kBackoff);
 }
 
@@ -169,7 +169,7 @@ TEST_F(DelegatedQueueTest, TheHostEvaluatesAGatedPodsOwnUpdate) {
   queue_.Update(MakePod("g", 0, "2"), {labels}, now_);
   EXPECT_EQ(PlaceOf("g"), Place::kGated);
   EXPECT_THAT(gate_.calls, IsEmpty());
-  Wake("g", "Gates", number, labels);
+  Hint("g", "Gates", number, labels);
   EXPECT_EQ(PlaceOf("g"), Place::kActive);
   EXPECT_EQ(observer_.incoming["active/UnschedulablePodUpdatePodLabel"], 1);
 }
@@ -178,9 +178,9 @@ TEST_F(DelegatedQueueTest, AGateThatStaysShutKeepsAWokenPod) {
   gate_.gated_by["g"] = "Gates";
   queue_.Add(MakePod("g"), now_);
   delegate_.waiting.clear();
-  Wake("g", "Gates", Happens(NodeEvent(kAdd)));
+  Hint("g", "Gates", Happens(NodeEvent(kAdd)));
   EXPECT_EQ(PlaceOf("g"), Place::kGated);
-  EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "a Wake ends the wait for the host";
+  EXPECT_THAT(delegate_.waiting, ElementsAre(Key("g"))) << "a hint ends the wait for the host";
 }
 
 TEST_F(DelegatedQueueTest, EventsForAHeldPodAreEvaluatedFromItsReleaseOn) {
@@ -190,7 +190,7 @@ TEST_F(DelegatedQueueTest, EventsForAHeldPodAreEvaluatedFromItsReleaseOn) {
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   EXPECT_THAT(delegate_.waiting, IsEmpty());
   EXPECT_FALSE(queue_.IsEventRelevant(NodeEvent(kAdd))) << "it helps no pod";
-  Wake("p", "Fit", Happens(NodeEvent(kAdd)));
+  Hint("p", "Fit", Happens(NodeEvent(kAdd)));
   queue_.Release("p");
   EXPECT_EQ(PlaceOf("p"), Place::kUnschedulable);
   EXPECT_THAT(delegate_.waiting, IsEmpty()) << "the gate still holds it";
@@ -202,7 +202,7 @@ TEST_F(DelegatedQueueTest, EventsForAHeldPodAreEvaluatedFromItsReleaseOn) {
   const uint64_t number = Happens(NodeEvent(kAdd));
   EXPECT_EQ(delegate_.waiting.at("p"), number);
   now_ += absl::Seconds(30);
-  Wake("p", "Fit", number);
+  Hint("p", "Fit", number);
   EXPECT_EQ(PlaceOf("p"), Place::kActive);
   EXPECT_THAT(delegate_.waiting, IsEmpty());
 }

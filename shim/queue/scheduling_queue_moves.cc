@@ -333,22 +333,22 @@ void SchedulingQueue::MoveMatching(std::vector<QueuedPod*> pods, const ClusterEv
   RecordEvent(event);
 }
 
-void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
+void SchedulingQueue::ApplyHints(absl::Span<const Hint> hints, absl::Time now) {
   std::vector<Move> moves;
   std::string label;
   const auto flush = [&] {
     Requeue(moves, label, now);
     moves.clear();
   };
-  for (const WakeUp& wake : wakes) {
-    QueuedPod* pod = FindMutable(wake.uid);
+  for (const Hint& hint : hints) {
+    QueuedPod* pod = FindMutable(hint.uid);
     if (pod == nullptr || !pod->delegated) continue;
-    if (wake.number != 0 && wake.number < pod->delegated_since) continue;
-    const bool pending = pod->pending_plugins.count(wake.plugin) > 0;
-    if (!pending && pod->unschedulable_plugins.count(wake.plugin) == 0) continue;
+    if (hint.number != 0 && hint.number < pod->delegated_since) continue;
+    const bool pending = pod->pending_plugins.count(hint.plugin) > 0;
+    if (!pending && pod->unschedulable_plugins.count(hint.plugin) == 0) continue;
     // kube-scheduler evaluates what happened during an attempt when the attempt ends.
-    std::string its_label = wake.number < pod->waiting_since ? std::string(kScheduleAttemptFailure)
-                                                             : wake.event.Label();
+    std::string its_label = hint.number < pod->waiting_since ? std::string(kScheduleAttemptFailure)
+                                                             : hint.event.Label();
     if (its_label != label) {
       flush();
       label = std::move(its_label);
@@ -356,7 +356,7 @@ void SchedulingQueue::Wake(absl::Span<const WakeUp> wakes, absl::Time now) {
     moves.push_back({pod, !pending && IsBackingOff(*pod, now)});
     // As with every event: counted as incoming again if the gate rejects it. kube-scheduler counts
     // an update of the pod itself differently.
-    if (wake.event.resource != kUnscheduledPod) Leave(*pod);
+    if (hint.event.resource != kUnscheduledPod) Leave(*pod);
   }
   flush();
 }

@@ -153,10 +153,10 @@ class RandomRun {
             }
             break;
           case 6: {
-            const SchedulingQueue::WakeUp wake{
+            const SchedulingQueue::Hint hint{
                 uid, Pick(2) == 0 ? "Fit" : "Gates", NodeEvent(kAdd),
                 Pick(3) == 0 ? 0 : queue_.next_event_number() - Pick(2)};
-            queue_.Wake({&wake, 1}, now_);
+            queue_.ApplyHints({&hint, 1}, now_);
             break;
           }
           case 7:

@@ -93,8 +93,8 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
   }
   // One rejected node in the middle of three.
   static void RejectSecond(v1beta1::CycleResponse* response) {
-    response->mutable_pre_filter();
-    v1beta1::FilterResponse* filter = response->mutable_filter();
+    response->mutable_evaluation()->mutable_pre_filter();
+    v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
     filter->set_processed(3);
     filter->set_feasible(std::string(1, '\x05'));
     v1beta1::PluginStatus* reason = filter->add_reasons();
@@ -102,7 +102,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
     reason->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     reason->add_reasons("model mismatch");
     filter->add_rejected(0);
-    v1beta1::PluginScores* scores = response->mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = response->mutable_evaluation()->mutable_score()->add_plugins();
     scores->set_plugin("Model");
     scores->set_scores(std::string("\x64\x0a", 2));
   }
@@ -134,10 +134,10 @@ TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
 
   ASSERT_THAT(host_.cycles, SizeIs(1));
   const v1beta1::CycleRequest& asked = host_.cycles[0];
-  EXPECT_EQ(asked.pre_filter().pod_uid(), "uid-p");
+  EXPECT_EQ(asked.pod_uid(), "uid-p");
   EXPECT_EQ(asked.header().profile(), kProfile);
-  EXPECT_EQ(asked.filter().percentage_of_nodes_to_score(), 100);
-  EXPECT_THAT(asked.filter().nodes().slots(), ElementsAre(2, 0, 1));
+  EXPECT_EQ(asked.search().num_feasible_nodes_to_find(), 3u);
+  EXPECT_THAT(asked.search().nodes().slots(), ElementsAre(2, 0, 1));
   // It receives the pod before the call.
   ASSERT_FALSE(host_.changes.empty());
   EXPECT_EQ(host_.changes.back().version(), asked.header().exact_version());
@@ -161,13 +161,14 @@ TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
 
 TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout) {
   host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
-    v1beta1::PreFilterResponse* pre_filter = response->mutable_pre_filter();
+    v1beta1::PreFilterResponse* pre_filter = response->mutable_evaluation()->mutable_pre_filter();
     pre_filter->mutable_node_names()->add_names("b");
     pre_filter->add_restricted_by("Fit");
-    const uint32_t count = static_cast<uint32_t>(request.filter().nodes().slots_size());
-    response->mutable_filter()->set_processed(count);
-    response->mutable_filter()->set_feasible(std::string(1, static_cast<char>((1 << count) - 1)));
-    v1beta1::PluginScores* scores = response->mutable_score()->add_plugins();
+    const uint32_t count = static_cast<uint32_t>(request.search().nodes().slots_size());
+    response->mutable_evaluation()->mutable_filter()->set_processed(count);
+    response->mutable_evaluation()->mutable_filter()->set_feasible(
+        std::string(1, static_cast<char>((1 << count) - 1)));
+    v1beta1::PluginScores* scores = response->mutable_evaluation()->mutable_score()->add_plugins();
     scores->set_plugin("Spread");
     scores->set_scores(std::string(count, '\x32'));
     return absl::OkStatus();
@@ -178,16 +179,17 @@ TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout)
   EXPECT_EQ(evaluation_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
   EXPECT_EQ(evaluation_.reasons[0].code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   ASSERT_THAT(host_.cycles, SizeIs(2));
-  EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
+  EXPECT_THAT(host_.cycles[1].search().nodes().slots(), ElementsAre(1));
 }
 
 TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
   host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
-    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    v1beta1::PluginStatus* rejection =
+        response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Model");
     rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
     rejection->add_reasons("no quota");
-    response->mutable_pre_filter()->add_rejected_by("Model");
+    response->mutable_rejection()->mutable_pre_filter()->add_rejected_by("Model");
     return absl::OkStatus();
   };
   ASSERT_TRUE(Evaluate({"a", "b"}).ok());
@@ -196,8 +198,9 @@ TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
 
 TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
   host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
-    response->mutable_pre_filter();
-    v1beta1::PluginStatus* error = response->mutable_filter()->mutable_error();
+    response->mutable_evaluation()->mutable_pre_filter();
+    v1beta1::PluginStatus* error =
+        response->mutable_evaluation()->mutable_filter()->mutable_error();
     error->set_plugin("Model");
     error->set_code(v1beta1::CODE_ERROR);
     error->add_reasons("table is gone");
@@ -214,8 +217,8 @@ TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
 TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
   host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
-    response->mutable_score()->mutable_error()->set_plugin("Spread");
-    response->mutable_score()->mutable_error()->add_reasons("no idea");
+    response->mutable_evaluation()->mutable_score()->mutable_error()->set_plugin("Spread");
+    response->mutable_evaluation()->mutable_score()->mutable_error()->add_reasons("no idea");
     return absl::OkStatus();
   };
   ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
@@ -227,7 +230,7 @@ TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
 TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
   host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
     RejectSecond(response);
-    response->mutable_filter()->set_processed(2);
+    response->mutable_evaluation()->mutable_filter()->set_processed(2);
     return absl::OkStatus();
   };
   for (int i = 0; i < 3; ++i) {
@@ -267,8 +270,8 @@ TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
   std::vector<bool> fits;
   ASSERT_TRUE(pods_.EvaluateWithoutVictims(kProfile, *pod_, evictions, now_, &fits).ok());
   EXPECT_THAT(fits, ElementsAre(false, true));
-  ASSERT_THAT(asked.simulated_nodes(), SizeIs(2));
-  EXPECT_THAT(asked.simulated_nodes(1).removed_pod_uids(), ElementsAre("uid-v2"));
+  ASSERT_THAT(asked.simulation().nodes(), SizeIs(2));
+  EXPECT_THAT(asked.simulation().nodes(1).removed_pod_uids(), ElementsAre("uid-v2"));
 }
 
 TEST_F(ExternallyScheduledPodsTest, BindCountsAtOnceAndTheGuardHolds) {

@@ -91,9 +91,10 @@ void HostCalls::OnProbeAnswered(const std::string& name, absl::Time now) {
 
 absl::Time HostCalls::ChangesDue(const HostRecord& host) const {
   // A host that still reads wakes the loop when it has read.
-  const bool waits =
-      host.is_here() && !host.client->sending() && state_.cluster.HasChanges(host.cursor);
-  return waits ? host.changes_sent + kChangesPeriod : absl::InfiniteFuture();
+  if (!host.is_here() || host.client->sending()) return absl::InfiniteFuture();
+  if (!host.push_results.empty()) return host.changes_sent;
+  return state_.cluster.HasChanges(host.cursor) ? host.changes_sent + kChangesPeriod
+                                                : absl::InfiniteFuture();
 }
 
 void HostCalls::SendDueChanges(absl::Time now) {
@@ -128,6 +129,13 @@ void HostCalls::SendChanges(HostRecord* host, absl::Time now) {
     } else {
       host->hints.TakeInto(state_.queue.EventsNeededFrom(), &requests.back());
     }
+  }
+  // Results wait for a host that does not read; so their number stays bounded.
+  const bool takes_results = !host->client->sending();
+  while (takes_results && !host->push_results.empty()) {
+    // Messages of their own, because one with changes may be full.
+    requests.push_back(NoChanges(*host));
+    host->push_results.TakeInto(&requests.back());
   }
   for (const v1beta1::SyncRequest& changes : requests) host->client->SendChanges(changes);
   OUTBOARD_FAIL_POINT_IF(!requests.empty(), changes_sent);

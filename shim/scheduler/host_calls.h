@@ -45,10 +45,12 @@ class HostCalls {
   // The host answered a probe: it may be called again.
   void OnProbeAnswered(const std::string& name, absl::Time now);
 
-  // Sends what changed since the last message, with queueing hints if the host evaluates them.
+  // Sends what changed since the last message, with queueing hints if the host evaluates them, and
+  // the results of its pushes.
   void SendChanges(HostRecord* host, absl::Time now);
   // Sends hosts what changed while no call was made, four times a second: the first call after a
-  // quiet time must not wait for the host to read what happened in it.
+  // quiet time must not wait for the host to read what happened in it. Results of pushes are sent
+  // at once.
   void SendDueChanges(absl::Time now);
   // When SendDueChanges has something to do.
   absl::Time NextWakeup() const;

@@ -12,6 +12,8 @@
 namespace outboard::scheduler {
 namespace {
 
+using v1beta1::PushResult;
+
 // Of all plugins. Further writes are dropped, and the plugins push them again.
 constexpr size_t kMaxBackgroundWrites = 256;
 
@@ -19,41 +21,73 @@ std::string WriteKey(const v1beta1::Effect& effect) {
   return absl::StrCat(effect.plugin(), "/", effect.key());
 }
 
+PushEnd::Outcome OutcomeOf(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return PushResult::OUTCOME_APPLIED;
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kAlreadyExists:
+    case absl::StatusCode::kNotFound:
+      return PushResult::OUTCOME_CONFLICT;
+    case absl::StatusCode::kPermissionDenied:
+      return PushResult::OUTCOME_FORBIDDEN;
+    default:
+      return PushResult::OUTCOME_FAILED;
+  }
+}
+
 }  // namespace
 
-absl::Status ObjectWrites::HandleBackgroundWrite(HostRecord* host, const v1beta1::Effect& effect,
-                                                 absl::Time now) {
+PushEnd ObjectWrites::HandleBackgroundWrite(const std::string& name, HostRecord* host,
+                                            const v1beta1::SyncResponse& push, absl::Time now) {
+  const v1beta1::Effect& effect = push.effect();
+  if (!state_.Serves(name, effect.plugin())) return PushEnd::NotServed(effect.plugin());
   const absl::Status allowed =
       framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources);
   if (absl::IsPermissionDenied(allowed)) {
     VLOG(3) << allowed.message();
-    return absl::OkStatus();
+    return PushEnd::NotApplied(PushResult::OUTCOME_FORBIDDEN, allowed.message());
   }
-  if (!framework::IsObjectWrite(effect) || !effect.patch_object().after().empty())
-    return absl::InternalError("a host pushes an effect that only a pod's bind can have");
+  if (!framework::IsObjectWrite(effect) || !effect.patch_object().after().empty()) {
+    return PushEnd::Refused(
+        absl::InternalError("a host pushes an effect that only a pod's bind can have"));
+  }
   if (!framework::HasKey(effect))
-    return absl::InternalError("a host pushes an effect without a key");
-  if (!allowed.ok()) return allowed;
-  if (absl::Status size = framework::CheckEffectSize(effect); !size.ok()) return size;
+    return PushEnd::Refused(absl::InternalError("a host pushes an effect without a key"));
+  if (!allowed.ok()) return PushEnd::Refused(allowed);
+  if (absl::Status size = framework::CheckEffectSize(effect); !size.ok())
+    return PushEnd::Refused(size);
+  const auto dropped = [&](PushEnd::Outcome outcome, absl::string_view why) {
+    VLOG(3) << "Background write of " << effect.plugin() << " dropped: " << why << ": "
+            << effect.key();
+    return PushEnd::NotApplied(outcome, why);
+  };
   MarkCachesSynced(host, now);
-  if (paused_ || host->pushes_from < *host->caches_synced) {
-    VLOG(3) << "Background write of " << effect.plugin()
-            << " dropped: the host's cache is not synced: " << effect.key();
-    return absl::OkStatus();
+  if (paused_ || host->pushes_from < *host->caches_synced)
+    return dropped(PushResult::OUTCOME_FAILED, "the host's cache is not synced");
+  const std::string key = WriteKey(effect);
+  if (running_.contains(key)) {
+    return dropped(PushResult::OUTCOME_SUPERSEDED,
+                   "a write with this plugin and key is in progress");
   }
-  if (running_.size() >= kMaxBackgroundWrites || !running_.insert(WriteKey(effect)).second) {
-    VLOG(3) << "Background write of " << effect.plugin()
-            << " dropped: too many, or the same one is under way: " << effect.key();
-    return absl::OkStatus();
-  }
+  if (running_.size() >= kMaxBackgroundWrites)
+    return dropped(PushResult::OUTCOME_FAILED, "too many writes are in progress");
+  running_[key] = {name, host->instances, push.push_id()};
   state_.actions->Write({this, 0, nullptr, effect}, now);
-  return absl::OkStatus();
+  return PushEnd();
+}
+
+void ObjectWrites::Answer(const Source& source, const absl::Status& status) {
+  const auto host = state_.hosts.find(source.host_name);
+  if (host == state_.hosts.end() || host->second.instances != source.instance) return;
+  host->second.push_results.Add(source.push_id, OutcomeOf(status), status.message());
 }
 
 void ObjectWrites::OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) {
   const v1beta1::Effect& effect = order.effect;
   events_.OnObjectWritten(end, now);
-  running_.erase(WriteKey(effect));
+  if (const auto ended = running_.extract(WriteKey(effect)); !ended.empty())
+    Answer(ended.mapped(), end.status);
   const std::string& name = framework::WrittenObject(effect);
   if (end.status.ok()) {
     VLOG(2) << "Wrote " << name << " for " << effect.plugin() << ", version "

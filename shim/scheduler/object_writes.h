@@ -2,14 +2,16 @@
 #ifndef OUTBOARD_SHIM_SCHEDULER_OBJECT_WRITES_H_
 #define OUTBOARD_SHIM_SCHEDULER_OBJECT_WRITES_H_
 
+#include <cstdint>
 #include <string>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/scheduler/cluster_actions.h"
 #include "shim/scheduler/host_calls.h"
+#include "shim/scheduler/push_results.h"
 #include "shim/scheduler/scheduler_state.h"
 
 namespace outboard::scheduler {
@@ -28,10 +30,9 @@ class ObjectWrites final : public EffectOutcomeHandler {
 
   // While paused, writes are dropped, because hosts may lack objects that are not listed yet.
   void Pause(bool paused) { paused_ = paused; }
-  // A host pushed an effect.
-  // Errors: INTERNAL if the host may not.
-  absl::Status HandleBackgroundWrite(HostRecord* host, const v1beta1::Effect& effect,
-                                     absl::Time now);
+  // A host pushed an effect. If it is carried out, its result is known at OnEffectEnded.
+  PushEnd HandleBackgroundWrite(const std::string& name, HostRecord* host,
+                                const v1beta1::SyncResponse& push, absl::Time now);
   void OnEffectEnded(const EffectOrder& order, const EffectEnd& end, absl::Time now) override;
 
   // Whether the host is an object writer by the current plans.
@@ -40,6 +41,13 @@ class ObjectWrites final : public EffectOutcomeHandler {
   void MarkObjectWriters(absl::Time now);
 
  private:
+  // The push behind a write. Its result is for the instance that pushed it.
+  struct Source {
+    std::string host_name;
+    uint64_t instance = 0;  // HostRecord::instances
+    uint64_t push_id = 0;
+  };
+  void Answer(const Source& source, const absl::Status& status);
   // The first version that contains everything listed at the start is on its way to the host.
   void MarkCachesSynced(HostRecord* host, absl::Time now);
 
@@ -47,8 +55,8 @@ class ObjectWrites final : public EffectOutcomeHandler {
   HostCalls& host_calls_;
   ClusterEventHandler& events_;
   bool paused_ = false;
-  // Plugin and key of the writes that are under way.
-  absl::flat_hash_set<std::string> running_;
+  // Writes that are under way, by plugin and key.
+  absl::flat_hash_map<std::string, Source> running_;
 };
 
 }  // namespace outboard::scheduler

@@ -213,22 +213,39 @@ void PermitWaits::Begin(Attempt* attempt, const v1beta1::PermitResponse& answer,
 
 void PermitWaits::ApplyDecisions(const HostDecisions& its, absl::Time now) {
   for (const v1beta1::WaitDecision& decision : its.decisions) {
-    // Ignored: decisions on attempts that are over or unknown, of plugins that are neither at
-    // Permit nor at Reserve, and of other hosts' plugins.
-    const Attempt* const attempt = state_.attempts.Find(decision.attempt_id());
-    if (attempt == nullptr || !framework::CheckDecision(decision).ok()) continue;
-    const auto has_plugin = [&](const framework::HostExtensionPoint& point) {
-      if (point.host_name != its.host_name) return false;
-      return absl::c_any_of(point.plugins, [&](const framework::InterestedPlugin& plugin) {
-        return plugin.name == decision.plugin();
-      });
-    };
-    if (!absl::c_any_of(attempt->plan->permit, has_plugin) &&
-        !absl::c_any_of(attempt->plan->reserve, has_plugin)) {
-      continue;
-    }
-    if (auto end = waiting_.Decide(decision, now)) EndWait(*end, now);
+    if (framework::CheckDecision(decision).ok()) ApplyDecision(its.host_name, decision, now);
   }
+}
+
+PushEnd PermitWaits::TakeDecision(const std::string& host_name,
+                                  const v1beta1::WaitDecision& decision, absl::Time now) {
+  if (absl::Status bad = framework::CheckDecision(decision); !bad.ok())
+    return PushEnd::Refused(bad);
+  if (!state_.Serves(host_name, decision.plugin())) return PushEnd::NotServed(decision.plugin());
+  return PushEnd::AboutPods(ApplyDecision(host_name, decision, now),
+                            state_.IsKnown(decision.pod_uid()));
+}
+
+bool PermitWaits::ApplyDecision(const std::string& host_name, const v1beta1::WaitDecision& decision,
+                                absl::Time now) {
+  // Ignored: decisions on attempts that are over or unknown, of plugins that are neither at Permit
+  // nor at Reserve, and of other hosts' plugins.
+  const Attempt* const attempt = state_.attempts.Find(decision.attempt_id());
+  if (attempt == nullptr || attempt->pod->uid() != decision.pod_uid()) return false;
+  const auto has_plugin = [&](const framework::HostExtensionPoint& point) {
+    if (point.host_name != host_name) return false;
+    return absl::c_any_of(point.plugins, [&](const framework::InterestedPlugin& plugin) {
+      return plugin.name == decision.plugin();
+    });
+  };
+  if (!absl::c_any_of(attempt->plan->permit, has_plugin) &&
+      !absl::c_any_of(attempt->plan->reserve, has_plugin)) {
+    return false;
+  }
+  // Every attempt here is past Permit: if it does not wait, its wait has ended.
+  const bool waits = waiting_.Waits(attempt->id);
+  if (auto end = waiting_.Decide(decision, now)) EndWait(*end, now);
+  return waits;
 }
 
 bool PermitWaits::Reject(uint64_t attempt_id, const std::string& message, absl::Time now) {

@@ -17,6 +17,7 @@
 #include "shim/cache/cluster_state.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/scheduler/attempt.h"
+#include "shim/scheduler/push_results.h"
 
 namespace outboard::scheduler {
 
@@ -109,6 +110,9 @@ class PermitWaits {
   // The attempt waits as the answer says; the wait may end at once.
   void Begin(Attempt* attempt, const v1beta1::PermitResponse& answer, absl::Time now);
   void ApplyDecisions(const HostDecisions& its, absl::Time now);
+  // The same for a decision that the host pushed.
+  PushEnd TakeDecision(const std::string& host_name, const v1beta1::WaitDecision& decision,
+                       absl::Time now);
   // Ends a wait for a reason outside of plugins; false: the attempt does not wait.
   bool Reject(uint64_t attempt_id, const std::string& message, absl::Time now);
   // `plugin` wants the node for another pod.
@@ -137,6 +141,9 @@ class PermitWaits {
     absl::Time give_up;
   };
 
+  // False: the attempt does not wait, or not for this plugin of this host.
+  bool ApplyDecision(const std::string& host_name, const v1beta1::WaitDecision& decision,
+                     absl::Time now);
   void EndWait(const WaitEnd& end, absl::Time now);
   void AskForConfirmations(absl::Time now);
   void Confirm(Attempt* attempt, const framework::HostExtensionPoint& point,

@@ -58,15 +58,15 @@ bool AnyLacksState(const std::vector<framework::SkippedPostFilterStatus>& skippe
 
 std::optional<std::string> PostFilter::MessageWithoutCalls(
     const framework::ProfilePlan& plan) const {
-  const bool lacks_state =
-      AnyLacksState(plan.skipped_before, PreFilterEndedAt(algorithm_.response().pre_filter()));
+  const bool lacks_state = AnyLacksState(
+      plan.skipped_before, PreFilterEndedAt(framework::PreFilterOf(algorithm_.response())));
   if (!plan.algorithm.post_filter_plugins.empty() && !lacks_state) return std::nullopt;
   return lacks_state ? kNoState : absl::StrJoin(plan.skipped_before, ", ", AppendReason);
 }
 
 PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
   const framework::ProfilePlan& plan = *attempt.plan;
-  const std::string ended_at = PreFilterEndedAt(algorithm_.response().pre_filter());
+  const std::string ended_at = PreFilterEndedAt(framework::PreFilterOf(algorithm_.response()));
   framework::AttemptHosts hosts;
   for (size_t i = 0; i < plan.num_algorithm_hosts(); ++i) {
     HostRecord* const host = host_calls_.UsableHost(plan.host_names[i]);
@@ -113,7 +113,8 @@ std::string PostFilter::Message(const framework::ProfilePlan& plan,
                                 const PostFilterOutcome& outcome) const {
   const std::string asked = absl::StrJoin(outcome.reasons, ", ");
   if (outcome.code != v1beta1::CODE_UNSCHEDULABLE) return asked;
-  if (AnyLacksState(plan.skipped_after, PreFilterEndedAt(algorithm_.response().pre_filter())))
+  if (AnyLacksState(plan.skipped_after,
+                    PreFilterEndedAt(framework::PreFilterOf(algorithm_.response()))))
     return kNoState;
   std::vector<std::string> reasons;
   for (const auto& skipped : plan.skipped_before) reasons.push_back(skipped.reason);
@@ -140,14 +141,16 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
         request.set_others_filter(true);
     }
   }
+  const auto check = [&](const v1beta1::PostFilterResponse& response) {
+    return framework::CheckPostFilter(response, profile.post_filter_plugins,
+                                      request.others_filter());
+  };
   absl::StatusOr<v1beta1::PostFilterResponse> answer =
       hosts[asked].client->PostFilter(request, runner->deadline());
-  while (answer.ok() && !answer->questions().empty()) {
-    if (absl::Status checked = framework::CheckQuestions(*answer, request.others_filter());
-        !checked.ok())
-      return checked;
+  while (answer.ok() && answer->has_questions()) {
+    if (absl::Status checked = check(*answer); !checked.ok()) return checked;
     absl::StatusOr<std::vector<v1beta1::PluginStatus>> verdicts =
-        runner->AnswerQuestions(answer->questions(), asked);
+        runner->AnswerQuestions(answer->questions().questions(), asked);
     if (!verdicts.ok()) {
       outcome->failed_host = runner->failed_host();
       return verdicts.status();
@@ -156,25 +159,25 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
     answer = hosts[asked].client->PostFilter(request, runner->deadline());
   }
   if (!answer.ok()) return answer.status();
-  if (absl::Status checked = framework::CheckPostFilter(*answer, profile.post_filter_plugins);
-      !checked.ok())
-    return checked;
+  if (absl::Status checked = check(*answer); !checked.ok()) return checked;
 
-  outcome->code = framework::CodeOfAnswer(*answer);
-  const auto& reasons = answer->rejection().reasons();
+  const v1beta1::PreemptionRejection& rejection = answer->rejection();
+  outcome->code = answer->has_rejection() ? rejection.status().code() : v1beta1::CODE_SUCCESS;
+  const auto& reasons = rejection.status().reasons();
   if (outcome->code != v1beta1::CODE_UNSCHEDULABLE) outcome->reasons.clear();
   outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
-  if (answer->clear_nomination()) outcome->keeps_nomination = false;
-  if (answer->candidates().empty()) return absl::OkStatus();
+  if (rejection.clear_nomination()) outcome->keeps_nomination = false;
+  if (!answer->has_candidates()) return absl::OkStatus();
+  const v1beta1::PreemptionCandidates& candidates = answer->candidates();
   if (request.others_filter())
-    return ChooseCandidate(attempt, asked, request.judged(), *answer, runner, outcome);
-  outcome->candidate = answer->candidates(0);
-  return CheckVictims(*attempt.pod, answer->candidates(0));
+    return ChooseCandidate(attempt, asked, request.judged(), candidates, runner, outcome);
+  outcome->candidate = candidates.candidates(0);
+  return CheckVictims(*attempt.pod, candidates.candidates(0));
 }
 
 absl::Status PostFilter::ChooseCandidate(const Attempt& attempt, size_t asked,
                                          const v1beta1::JudgedNodes& judged,
-                                         const v1beta1::PostFilterResponse& answer,
+                                         const v1beta1::PreemptionCandidates& answer,
                                          framework::ExtensionPointRunner* runner,
                                          PostFilterOutcome* outcome) {
   CodeBySlot codes;

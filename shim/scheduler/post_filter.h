@@ -55,7 +55,7 @@ class PostFilter {
   // Chooses the first of the host's candidates that all hosts agree on.
   absl::Status ChooseCandidate(const Attempt& attempt, size_t asked,
                                const v1beta1::JudgedNodes& judged,
-                               const v1beta1::PostFilterResponse& answer,
+                               const v1beta1::PreemptionCandidates& answer,
                                framework::ExtensionPointRunner* runner, PostFilterOutcome* outcome);
   // Whether the victims exist, are in the right place, and are less important.
   absl::Status CheckVictims(const kube::PodObject& preemptor,

@@ -62,7 +62,7 @@ v1beta1::QueueEvent QueueingHints::AboutNode(const std::string& name) {
 
 v1beta1::QueueEvent QueueingHints::AboutObject(const v1beta1::ClusterObject& object) {
   v1beta1::QueueEvent event;
-  *event.mutable_object() = kube::NameOnly(object);
+  *event.mutable_object() = kube::ReferenceTo(object);
   return event;
 }
 
@@ -112,25 +112,35 @@ void QueueingHints::SendHints(absl::Time now) {
   }
 }
 
-absl::Status QueueingHints::TakeWakes(const v1beta1::QueueHints& wakes, absl::Time now) {
-  absl::Status status;
-  std::vector<queue::SchedulingQueue::WakeUp> wake_ups;
-  wake_ups.reserve(static_cast<size_t>(wakes.hints_size()));
-  for (const v1beta1::QueueHint& wake : wakes.hints()) {
-    queue::SchedulingQueue::WakeUp wake_up;
-    wake_up.uid = wake.uid();
-    wake_up.plugin = wake.plugin();
-    wake_up.number = wake.number();
-    wake_up.event = queue::FromContract(wake.event());
-    if (wake.number() != 0 && !announced_.contains(wake_up.event)) {
-      // The event's label becomes the label of a metric, so it must be one of ours.
-      status = absl::InvalidArgumentError("a Wake names an event that was not sent");
-      wake_up.number = 0;
+PushEnd QueueingHints::TakeHints(const std::string& host_name, const v1beta1::QueueHints& hints,
+                                 absl::Time now) {
+  PushEnd refused;
+  bool any_known = false;
+  std::vector<queue::SchedulingQueue::Hint> usable;
+  usable.reserve(static_cast<size_t>(hints.hints_size()));
+  for (const v1beta1::QueueHint& given : hints.hints()) {
+    const queue::QueuedPod* const pod = state_.queue.Find(given.uid());
+    const bool serves = pod != nullptr ? state_.Serves(host_name, given.plugin(), *pod->pod)
+                                       : state_.Serves(host_name, given.plugin());
+    if (!serves) {
+      refused = PushEnd::NotServed(given.plugin());
+      continue;
     }
-    wake_ups.push_back(std::move(wake_up));
+    queue::SchedulingQueue::Hint hint;
+    hint.uid = given.uid();
+    hint.plugin = given.plugin();
+    hint.number = given.number();
+    hint.event = queue::FromContract(given.event());
+    if (given.number() != 0 && !announced_.contains(hint.event)) {
+      // The event's label becomes the label of a metric, so it must be one of ours.
+      refused = PushEnd::Refused(absl::InternalError("a hint names an event that was not sent"));
+      hint.number = 0;
+    }
+    any_known = any_known || state_.IsKnown(given.uid());
+    if (pod != nullptr) usable.push_back(std::move(hint));
   }
-  state_.queue.Wake(wake_ups, now);
-  return status;
+  state_.queue.ApplyHints(usable, now);
+  return refused.status.ok() ? PushEnd::AboutPods(!usable.empty(), any_known) : refused;
 }
 
 void QueueingHints::OnHostSet(HostRecord* host) {

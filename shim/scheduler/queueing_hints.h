@@ -10,7 +10,6 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/queueing_hint.pb.h"
@@ -18,6 +17,7 @@
 #include "shim/queue/cluster_event.h"
 #include "shim/queue/queue_seams.h"
 #include "shim/queue/queued_pod.h"
+#include "shim/scheduler/push_results.h"
 
 namespace outboard::scheduler {
 
@@ -74,9 +74,9 @@ class QueueingHints final : public queue::QueueingHintDelegate {
   void PublishNominationEnded(const kube::PodObject& pod);
   // Sends what no call has carried.
   void SendHints(absl::Time now);
-  // The pods that a host's hints wake.
-  // Errors: INVALID_ARGUMENT if a hint is impossible; the others count.
-  absl::Status TakeWakes(const v1beta1::QueueHints& wakes, absl::Time now);
+  // Requeues the pods that a host's hints name. If a hint names another host's plugin or an event
+  // that was not sent, the push is refused; its other hints count.
+  PushEnd TakeHints(const std::string& host_name, const v1beta1::QueueHints& hints, absl::Time now);
   // Another instance took the host's place, or the host became unavailable.
   void OnHostSet(HostRecord* host);
 

@@ -100,8 +100,9 @@ void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
                         cache::ClusterState::Cursor cursor, absl::Time now) {
   HostRecord& host = state_.hosts[name];
   if (host.client != nullptr && host.client != client) {
-    // The predecessor's messages still count; it is not asked about its attempts again.
-    TakePushes(name, &host, now);
+    // The predecessor's messages still count; it is not asked about its attempts again. Its faults
+    // do not count: the plan may have changed after it sent them.
+    TakePushes(name, /*counts_faults=*/false, &host, now);
     for (const auto& [id, attempt] : state_.attempts.by_id())
       state_.cluster.EndAttempt(host.cursor, id);
   }
@@ -109,6 +110,9 @@ void Scheduler::SetHost(const std::string& name, framework::HostClient* client,
   host.breaker.Reset();
   host.client = client;
   host.cursor = cursor;
+  ++host.instances;
+  // The predecessor no longer serves, so it gets no more results.
+  host.push_results.Clear();
   host.wants_new_session = false;
   host.unavailable_since = client == nullptr ? now : absl::InfinitePast();
   hints_.OnHostSet(&host);
@@ -201,7 +205,7 @@ void Scheduler::Tick(absl::Time now) {
     // After a reload no profile may use the host for which pods wait.
     if (state_.queue.counts().parked > 0 && !IsInAPlan(name)) state_.queue.HostReturned(name, now);
     if (host.client == nullptr) continue;
-    TakePushes(name, &host, now);
+    TakePushes(name, /*counts_faults=*/true, &host, now);
     if (!host.is_here()) continue;
     queue_calls_.RetryMissingSortKeys(&host, now);
     if (state_.queue.counts().parked > 0 && now - host.parked_pods_checked >= kParkedPodsRetry) {
@@ -235,80 +239,117 @@ absl::Time Scheduler::NextWakeup(absl::Time now) const {
 
 // --- Messages from hosts
 
-void Scheduler::TakePushes(const std::string& name, HostRecord* host, absl::Time now) {
+void Scheduler::TakePushes(const std::string& name, bool counts_faults, HostRecord* host,
+                           absl::Time now) {
   for (const v1beta1::SyncResponse& push : host->client->TakePushes()) {
-    const absl::Status status = TakePush(name, host, push, now);
-    if (!status.ok()) state_.observer->OnProtocolError(name, host->client->instance(), status);
-    host_calls_.OnHostCallEnded(name, framework::HostCall::kPush, status, now);
+    const PushEnd end = TakePush(name, host, push, now);
+    if (counts_faults) {
+      if (!end.status.ok())
+        state_.observer->OnProtocolError(name, host->client->instance(), end.status);
+      host_calls_.OnHostCallEnded(name, framework::HostCall::kPush, end.status, now);
+    }
+    if (end.outcome != v1beta1::PushResult::OUTCOME_UNSPECIFIED)
+      host->push_results.Add(push.push_id(), end.outcome, end.message);
   }
   host->pushes_from = host->client->acknowledged_version();
 }
 
-absl::Status Scheduler::TakePush(const std::string& name, HostRecord* host,
-                                 const v1beta1::SyncResponse& push, absl::Time now) {
+PushEnd Scheduler::TakePush(const std::string& name, HostRecord* host,
+                            const v1beta1::SyncResponse& push, absl::Time now) {
   switch (push.push_case()) {
-    case v1beta1::SyncResponse::kWaitDecision: {
-      if (absl::Status bad = framework::CheckDecision(push.wait_decision()); !bad.ok()) return bad;
-      HostDecisions decisions = {name, {}};
-      *decisions.decisions.Add() = push.wait_decision();
-      waits_.ApplyDecisions(decisions, now);
-      break;
-    }
+    case v1beta1::SyncResponse::kWaitDecision:
+      return waits_.TakeDecision(name, push.wait_decision(), now);
     case v1beta1::SyncResponse::kGateChanged:
-      OnGateChanged(push.gate_changed(), now);
-      break;
+      return OnGateChanged(name, push.gate_changed(), now);
     case v1beta1::SyncResponse::kSortKeysChanged:
-      OnSortKeysChanged(push.sort_keys_changed(), now);
-      break;
-    case v1beta1::SyncResponse::kAck:
+      return OnSortKeysChanged(name, push.sort_keys_changed(), now);
+    case v1beta1::SyncResponse::kAck: {
       // The client passes on only invalid acknowledgements.
-      return absl::InternalError(absl::StrCat("The host acknowledges version ",
-                                              push.ack().version(), ", which it was not sent"));
+      PushEnd end;
+      end.status = absl::InternalError(absl::StrCat(
+          "The host acknowledges version ", push.ack().version(), ", which it was not sent"));
+      return end;
+    }
     case v1beta1::SyncResponse::kQueueHints:
-      return hints_.TakeWakes(push.queue_hints(), now);
+      return hints_.TakeHints(name, push.queue_hints(), now);
     case v1beta1::SyncResponse::kActivate:
-      OnActivate(push.activate(), now);
-      break;
+      return OnActivate(name, push.activate(), now);
     case v1beta1::SyncResponse::kEffect:
-      return object_writes_.HandleBackgroundWrite(host, push.effect(), now);
+      return object_writes_.HandleBackgroundWrite(name, host, push, now);
     case v1beta1::SyncResponse::kResync:
       LOG(WARNING) << "Host \"" << name
                    << "\" asks for a new snapshot: " << framework::CutText(push.resync().reason());
       host->wants_new_session = true;
-      break;
+      return PushEnd();
     default:
-      break;
+      if (!std::exchange(host->sent_unknown_push, true)) {
+        LOG(WARNING) << "Host \"" << name << "\": " << host->client->instance()
+                     << " pushes messages of a kind that this shim does not know; ignoring them";
+      }
+      return PushEnd::NotApplied(v1beta1::PushResult::OUTCOME_UNKNOWN,
+                                 "the shim does not know this kind of push");
   }
-  return absl::OkStatus();
 }
 
-void Scheduler::OnGateChanged(const v1beta1::GateChanged& change, absl::Time now) {
-  const auto& uids = change.pod_uids();
+PushEnd Scheduler::OnGateChanged(const std::string& name, const v1beta1::GateChanged& change,
+                                 absl::Time now) {
+  // If several plugins gate a pod, it has the name of the first; all are asked when that one opens.
+  const auto is_gated_by_host = [&](const QueuedPod& pod) {
+    return pod.place == queue::Place::kGated && state_.Serves(name, pod.gating_plugin, *pod.pod);
+  };
   if (change.all_pods()) {
-    state_.queue.RecheckGates([](const QueuedPod&) { return true; }, now);
-  } else {
-    state_.queue.RecheckGates(std::vector<std::string>(uids.begin(), uids.end()), now);
+    state_.queue.RecheckGates(is_gated_by_host, now);
+    return PushEnd::Applied();
   }
-}
-
-void Scheduler::OnSortKeysChanged(const v1beta1::SortKeysChanged& change, absl::Time now) {
-  std::vector<kube::PodPtr> pods;
-  for (const std::string& uid : change.pod_uids()) {
-    if (const QueuedPod* info = state_.queue.Find(uid)) pods.push_back(info->pod);
-  }
-  if (change.all_pods())
-    state_.queue.ForEach([&](const QueuedPod& info) { pods.push_back(info.pod); });
-  queue_calls_.UpdateSortKeys(pods, now);
-}
-
-void Scheduler::OnActivate(const v1beta1::Activate& activate, absl::Time now) {
-  if (activate.plugin().empty()) return;
   std::vector<std::string> uids;
+  bool any_known = false;
+  for (const std::string& uid : change.pod_uids()) {
+    any_known = any_known || state_.IsKnown(uid);
+    const QueuedPod* const pod = state_.queue.Find(uid);
+    if (pod != nullptr && is_gated_by_host(*pod)) uids.push_back(uid);
+  }
+  state_.queue.RecheckGates(uids, now);
+  return PushEnd::AboutPods(!uids.empty(), any_known);
+}
+
+PushEnd Scheduler::OnSortKeysChanged(const std::string& name,
+                                     const v1beta1::SortKeysChanged& change, absl::Time now) {
+  if (absl::c_none_of(state_.plans.all(),
+                      [&](const auto& plan) { return plan.second.sort_host == name; })) {
+    return PushEnd::Refused(
+        absl::InternalError("a host pushes that sort keys changed, but it has no sort plugin"));
+  }
+  std::vector<kube::PodPtr> pods;
+  const auto add = [&](const QueuedPod& pod) {
+    const framework::ProfilePlan* const plan = state_.PlanOf(*pod.pod);
+    if (plan != nullptr && plan->sort_host == name) pods.push_back(pod.pod);
+  };
+  bool any_known = false;
+  for (const std::string& uid : change.pod_uids()) {
+    any_known = any_known || state_.IsKnown(uid);
+    if (const QueuedPod* pod = state_.queue.Find(uid)) add(*pod);
+  }
+  if (change.all_pods()) state_.queue.ForEach(add);
+  queue_calls_.UpdateSortKeys(pods, now);
+  return PushEnd::AboutPods(change.all_pods() || !pods.empty(), any_known);
+}
+
+PushEnd Scheduler::OnActivate(const std::string& name, const v1beta1::Activate& activate,
+                              absl::Time now) {
+  if (!state_.Serves(name, activate.plugin())) return PushEnd::NotServed(activate.plugin());
+  std::vector<std::string> uids;
+  bool any_known = false;
+  bool any_queued = false;
   for (const std::string& uid : activate.pod_uids()) {
+    any_known = any_known || state_.IsKnown(uid);
+    const QueuedPod* const pod = state_.queue.Find(uid);
+    if (pod == nullptr || !state_.Serves(name, activate.plugin(), *pod->pod)) continue;
+    any_queued = true;
     // The host's information on pods that ignore events is outdated.
     if (state_.skipper == nullptr || !state_.skipper->IgnoresEvents(uid)) uids.push_back(uid);
   }
   state_.queue.Activate(uids, now, activate.plugin());
+  return PushEnd::AboutPods(any_queued, any_known);
 }
 
 }  // namespace outboard::scheduler

@@ -22,6 +22,7 @@
 #include "shim/scheduler/object_writes.h"
 #include "shim/scheduler/permit_waits.h"
 #include "shim/scheduler/preemption_tracker.h"
+#include "shim/scheduler/push_results.h"
 #include "shim/scheduler/queue_calls.h"
 #include "shim/scheduler/queueing_hints.h"
 #include "shim/scheduler/scheduler_options.h"
@@ -126,13 +127,15 @@ class Scheduler final {
 
  private:
   // Hands each message that the host pushed to its part.
-  void TakePushes(const std::string& name, HostRecord* host, absl::Time now);
-  // Errors: the message is invalid.
-  absl::Status TakePush(const std::string& name, HostRecord* host,
-                        const v1beta1::SyncResponse& push, absl::Time now);
-  void OnGateChanged(const v1beta1::GateChanged& change, absl::Time now);
-  void OnSortKeysChanged(const v1beta1::SortKeysChanged& change, absl::Time now);
-  void OnActivate(const v1beta1::Activate& activate, absl::Time now);
+  void TakePushes(const std::string& name, bool counts_faults, HostRecord* host, absl::Time now);
+  PushEnd TakePush(const std::string& name, HostRecord* host, const v1beta1::SyncResponse& push,
+                   absl::Time now);
+  // The host's plugins decide only about pods of profiles that they serve.
+  PushEnd OnGateChanged(const std::string& name, const v1beta1::GateChanged& change,
+                        absl::Time now);
+  PushEnd OnSortKeysChanged(const std::string& name, const v1beta1::SortKeysChanged& change,
+                            absl::Time now);
+  PushEnd OnActivate(const std::string& name, const v1beta1::Activate& activate, absl::Time now);
   // Whether a profile has its hosts, or no host has been unavailable for longer than the grace.
   bool MayTakePods(absl::Time now) const;
   bool IsInAPlan(const std::string& host) const;

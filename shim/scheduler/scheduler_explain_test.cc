@@ -63,13 +63,13 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
 
   // The host puts a on n1 and b on n2, by scores of n1 and n2.
   SchedulerExplainTest() {
-    answer_.mutable_pre_filter();
-    answer_.mutable_group()->set_name("g");
-    answer_.mutable_group()->set_needed(2);
-    answer_.mutable_group()->set_max_schedulable(2);
+    answer_.mutable_evaluation()->mutable_pre_filter();
+    answer_.mutable_plan()->mutable_group()->set_name("g");
+    answer_.mutable_plan()->mutable_group()->set_needed(2);
+    answer_.mutable_plan()->mutable_group()->set_max_schedulable(2);
     uint32_t slot = 1;
     for (const char* uid : {"uid-a", "uid-b"}) {
-      v1beta1::PlannedPlacement* placement = answer_.add_placements();
+      v1beta1::PlannedPlacement* placement = answer_.mutable_plan()->add_placements();
       placement->set_pod_uid(uid);
       placement->set_slot(slot++);
       placement->set_processed(3);
@@ -80,7 +80,8 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
       scores->set_plugin("First");
       scores->set_scores(std::string("\x0a\x05", 2));
     }
-    v1beta1::PluginScores* second = answer_.mutable_placements(1)->mutable_score()->add_plugins();
+    v1beta1::PluginScores* second =
+        answer_.mutable_plan()->mutable_placements(1)->mutable_score()->add_plugins();
     second->set_plugin("Second");
     second->set_scores(std::string("\x00\x64", 2));
   }
@@ -132,7 +133,7 @@ TEST_F(SchedulerExplainTest, EachMemberHasTheScoresOfItsNodes) {
 }
 
 TEST_F(SchedulerExplainTest, UnaskedScoresAreIgnored) {
-  answer_.mutable_placements(1)->mutable_scored()->add_slots(77);
+  answer_.mutable_plan()->mutable_placements(1)->mutable_scored()->add_slots(77);
   Start(/*explain=*/false);
   ASSERT_TRUE(scheduler_->ScheduleOne(now_));
   ASSERT_THAT(seen_, SizeIs(2));
@@ -141,7 +142,7 @@ TEST_F(SchedulerExplainTest, UnaskedScoresAreIgnored) {
 }
 
 TEST_F(SchedulerExplainTest, ScoresOfOtherNodesAreRefused) {
-  answer_.mutable_placements(1)->mutable_scored()->set_slots(1, 77);
+  answer_.mutable_plan()->mutable_placements(1)->mutable_scored()->set_slots(1, 77);
   Start(/*explain=*/true);
   ASSERT_TRUE(scheduler_->ScheduleOne(now_));
   ASSERT_THAT(messages_, SizeIs(1));
@@ -149,7 +150,8 @@ TEST_F(SchedulerExplainTest, ScoresOfOtherNodesAreRefused) {
 }
 
 TEST_F(SchedulerExplainTest, TooFewScoresAreRefused) {
-  answer_.mutable_placements(1)->mutable_score()->mutable_plugins(0)->set_scores("\x01");
+  answer_.mutable_plan()->mutable_placements(1)->mutable_score()->mutable_plugins(0)->set_scores(
+      "\x01");
   Start(/*explain=*/true);
   ASSERT_TRUE(scheduler_->ScheduleOne(now_));
   ASSERT_THAT(messages_, SizeIs(1));

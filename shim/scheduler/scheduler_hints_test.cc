@@ -57,6 +57,7 @@ class SchedulerHintsTest : public ::testing::Test {
     plan.algorithm.filter_plugins = {"Fit", "Volumes", "Labels", "Gang"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.host_names = {kHost};
+    for (const char* plugin : {"Fit", "Volumes", "Labels", "Gang"}) plan.host_of[plugin] = kHost;
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.guard.resources = false;
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd),
@@ -142,12 +143,12 @@ class SchedulerHintsTest : public ::testing::Test {
     host_.changes.clear();
     return received;
   }
-  void Wake(const std::string& uid, const std::string& plugin, const v1beta1::QueueEvent& event) {
-    v1beta1::QueueHint* wake = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
-    wake->set_uid(uid);
-    wake->set_plugin(plugin);
-    *wake->mutable_event() = event.event();
-    wake->set_number(event.number());
+  void Hint(const std::string& uid, const std::string& plugin, const v1beta1::QueueEvent& event) {
+    v1beta1::QueueHint* hint = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
+    hint->set_uid(uid);
+    hint->set_plugin(plugin);
+    *hint->mutable_event() = event.event();
+    hint->set_number(event.number());
     scheduler_.Tick(now_);
   }
   // p, rejected by Fit on one node; the host knows that.
@@ -172,13 +173,13 @@ class SchedulerHintsTest : public ::testing::Test {
   cache::ClusterState::Cursor cursor_ = 0;
 };
 
-TEST_F(SchedulerHintsTest, SendsWaitingPodsAndEventsAndAppliesWakes) {
+TEST_F(SchedulerHintsTest, SendsWaitingPodsAndEventsAndAppliesHints) {
   WithAWaitingPod();
   PutNode("n2");
   const Received received = TakeReceived();
   EXPECT_THAT(received.events, ElementsAre("NodeAdd n2"));
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kUnschedulable);
-  Wake("uid-p", "Fit", received.raw[0]);
+  Hint("uid-p", "Fit", received.raw[0]);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
   EXPECT_THAT(TakeReceived().not_waiting, ElementsAre("uid-p"));
 }
@@ -272,7 +273,7 @@ TEST_F(SchedulerHintsTest, AWaitingPodsOwnUpdateIsAnEvent) {
   PutPod("p", "", "", 50);
   const Received received = TakeReceived();
   EXPECT_THAT(received.events, ElementsAre("UnschedulablePodUpdatePodScaleDown uid-p"));
-  Wake("uid-p", "Fit", received.raw[0]);
+  Hint("uid-p", "Fit", received.raw[0]);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff);
 }
 
@@ -324,12 +325,12 @@ TEST_F(SchedulerHintsTest, AnEventThatWasNotSentIsNotALabel) {
   invented.set_number(1000);
   invented.mutable_event()->set_resource("Invented");
   invented.mutable_event()->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
-  Wake("uid-p", "Fit", invented);
+  Hint("uid-p", "Fit", invented);
   EXPECT_EQ(observer_.errors, 1);
   EXPECT_EQ(PlaceOf("uid-p"), queue::Place::kBackoff) << "one attempt too many does no harm";
 }
 
-TEST_F(SchedulerHintsTest, AWakeIsCountedUnderKubeSchedulersLabelOfItsEvent) {
+TEST_F(SchedulerHintsTest, AHintIsCountedUnderKubeSchedulersLabelOfItsEvent) {
   RejectAllBy("Volumes");
   PutNode("n1");
   PutPod("p");
@@ -343,8 +344,8 @@ TEST_F(SchedulerHintsTest, AWakeIsCountedUnderKubeSchedulersLabelOfItsEvent) {
   const Received received = TakeReceived();
   ASSERT_THAT(received.raw, SizeIs(1));
   EXPECT_EQ(received.raw[0].event().resource(), "StorageClass");
-  EXPECT_EQ(received.raw[0].object().storage_class().name(), "fast");
-  Wake("uid-p", "Volumes", received.raw[0]);
+  EXPECT_EQ(received.raw[0].object().ShortDebugString(), "kind: \"StorageClass\" name: \"fast\"");
+  Hint("uid-p", "Volumes", received.raw[0]);
   EXPECT_EQ(observer_.errors, 0) << "the event was published";
   EXPECT_EQ(queue_log_.last, "backoff by storage.k8s.io/StorageClassAdd");
 }
@@ -410,12 +411,12 @@ TEST_F(SchedulerHintsTest, ImpossibleHintsOpenTheBreaker) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   for (int i = 0; i < 3; ++i) {
     EXPECT_FALSE(scheduler_.IsHeldBack(kHost)) << i;
-    v1beta1::QueueHint* const wake = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
-    wake->set_uid("uid-p");
-    wake->set_plugin("Fit");
-    wake->set_number(1);
-    wake->mutable_event()->set_resource("made-up");
-    wake->mutable_event()->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
+    v1beta1::QueueHint* const hint = host_.pushes.emplace_back().mutable_queue_hints()->add_hints();
+    hint->set_uid("uid-p");
+    hint->set_plugin("Fit");
+    hint->set_number(1);
+    hint->mutable_event()->set_resource("made-up");
+    hint->mutable_event()->add_actions(v1beta1::ClusterEvent::ACTION_ADD);
     scheduler_.Tick(now_);
   }
   EXPECT_TRUE(scheduler_.IsHeldBack(kHost));

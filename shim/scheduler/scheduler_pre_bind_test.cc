@@ -1,13 +1,16 @@
 // Effects that Reserve returns, and PreBind.
+#include <glog/logging.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "proto/short_names.h"
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/framework/testing/volumes.h"
 #include "shim/scheduler/scheduler.h"
@@ -16,6 +19,7 @@ namespace outboard::scheduler::scheduler_pre_bind_test {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
@@ -105,6 +109,7 @@ class PreBindTest : public ::testing::Test {
     framework::ProfilePlan plan;
     plan.algorithm.name = kProfile;
     plan.host_names = {kHost};
+    plan.host_of["Keeper"] = kHost;
     plan.reserve = {{kHost, {{"Keeper", {}}}}};
     if (at_pre_bind) plan.pre_bind_plugins = {"Keeper"};
     plan.object_writers = {kHost};
@@ -123,9 +128,20 @@ class PreBindTest : public ::testing::Test {
     put->set_json("{}");
     return effect;
   }
-  void Push(const v1beta1::Effect& effect) {
-    *host_.pushes.emplace_back().mutable_effect() = effect;
+  void Push(const v1beta1::Effect& effect, uint64_t push_id = 0) {
+    v1beta1::SyncResponse& push = host_.pushes.emplace_back();
+    *push.mutable_effect() = effect;
+    push.set_push_id(push_id);
     scheduler_.Tick(now_);
+  }
+  // "ID OUTCOME" of the results that the host received since the last call.
+  std::vector<std::string> TakeResults() {
+    std::vector<std::string> results;
+    for (const v1beta1::PushResult& result : std::exchange(host_.push_results, {})) {
+      EXPECT_EQ(result.message().empty(), result.outcome() == v1beta1::PushResult::OUTCOME_APPLIED);
+      results.push_back(absl::StrCat(result.push_id(), " ", ShortName(result.outcome())));
+    }
+    return results;
   }
 
   void AddPod(const std::string& source = "persistentVolumeClaim") {
@@ -227,6 +243,44 @@ TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
   Pass(absl::Milliseconds(500));
   EXPECT_THAT(questions_, SizeIs(2));
   EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+// As of a host that is newer than the shim.
+TEST_F(PreBindTest, AnEffectOfAnUnknownKindIsReportedAndThePodRetried) {
+  AddEffect("data")->clear_action();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+  EXPECT_THAT(host_.unreserved, SizeIs(1));
+  EXPECT_EQ(observer_.errors, 1);
+  EXPECT_THAT(effects_.failures,
+              ElementsAre(HasSubstr("Reserve of VolumeBinding names effect \"e1\", of a kind that "
+                                    "this shim does not know")));
+  reserved_.Clear();
+  Pass(absl::Seconds(1));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AnUnknownPushIsIgnoredAndLoggedOnce) {
+  class Sink : public google::LogSink {
+   public:
+    Sink() { google::AddLogSink(this); }
+    ~Sink() override { google::RemoveLogSink(this); }
+    void send(google::LogSeverity, const char*, const char*, int, const google::LogMessageTime&,
+              const char* message, size_t length) override {
+      lines += absl::StrContains(absl::string_view(message, length), "does not know");
+    }
+    int lines = 0;
+  } log;
+  for (int i = 0; i < 3; ++i) {
+    host_.pushes.emplace_back();
+    scheduler_.Tick(now_);
+  }
+  EXPECT_EQ(log.lines, 1);
+  EXPECT_EQ(observer_.errors, 0);
 }
 
 TEST_F(PreBindTest, APatchOfWhatAnEffectMadeNamesItsUid) {
@@ -407,7 +461,7 @@ TEST_F(PreBindTest, AWrittenObjectIsSentBeforeThePlaceIsReleased) {
   written->resource_version = "7";
   end.object = written;
   effects_.writes[0].ordered_by->OnEffectEnded(effects_.writes[0], end, now_);
-  EXPECT_NE(scheduler_.cluster()->FindObject(written->object), nullptr);
+  EXPECT_NE(scheduler_.cluster()->FindObject(kube::ReferenceTo(written->object)), nullptr);
   host_.changes.clear();
   bool told = false;
   host_.unreserve = [&](const v1beta1::UnreserveRequest& request) {
@@ -601,6 +655,75 @@ TEST_F(PreBindTest, AnObjectWriterReceivesBinds) {
   for (const v1beta1::Change& change : host_.changes.back().changes())
     told |= change.pod_placement().state() == v1beta1::PLACEMENT_STATE_BOUND;
   EXPECT_TRUE(told);
+}
+
+TEST_F(PreBindTest, ABackgroundWriteIsAnsweredOnceItHasEnded) {
+  UseKeeper();
+  uint64_t id = 0;
+  for (const auto& [status, outcome] :
+       {std::pair(absl::OkStatus(), "APPLIED"), std::pair(absl::AbortedError("409"), "CONFLICT"),
+        std::pair(absl::AlreadyExistsError("409"), "CONFLICT"),
+        std::pair(absl::NotFoundError("404"), "CONFLICT"),
+        std::pair(absl::PermissionDeniedError("403"), "FORBIDDEN"),
+        std::pair(absl::UnavailableError("503"), "FAILED")}) {
+    Push(Widget("w"), ++id);
+    EXPECT_THAT(TakeResults(), IsEmpty());
+    Push(Widget("w"), ++id);
+    EXPECT_THAT(TakeResults(), ElementsAre(absl::StrCat(id, " SUPERSEDED")));
+    EndWrite(effects_.writes.size() - 1, status);
+    EXPECT_LE(scheduler_.NextWakeup(now_), now_) << "the result is sent at once";
+    const size_t messages = host_.changes.size();
+    scheduler_.Tick(now_);
+    EXPECT_THAT(TakeResults(), ElementsAre(absl::StrCat(id - 1, " ", outcome)));
+    ASSERT_THAT(host_.changes, SizeIs(messages + 1));
+    EXPECT_EQ(host_.changes.back().phase(), v1beta1::SyncRequest::PHASE_DELTA);
+    EXPECT_THAT(host_.changes.back().changes(), IsEmpty());
+  }
+  EXPECT_EQ(host_.changes.back().version(), host_.changes[host_.changes.size() - 2].version());
+  // A push without an id gets none.
+  Push(Widget("w"));
+  EndWrite(effects_.writes.size() - 1);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(TakeResults(), IsEmpty());
+}
+
+TEST_F(PreBindTest, ABackgroundWriteThatIsNotTriedIsAnsweredAtOnce) {
+  v1beta1::DeclaredResource* const resource = UseKeeper();
+  scheduler_.PauseBackgroundWrites(true);
+  Push(Widget("w"), 1);
+  EXPECT_THAT(TakeResults(), ElementsAre("1 FAILED"));
+  scheduler_.PauseBackgroundWrites(false);
+  scheduler_.Tick(now_);
+  EXPECT_EQ(observer_.errors, 0);
+  v1beta1::Effect effect = Widget("w");
+  effect.set_plugin("Stranger");
+  Push(effect, 2);
+  EXPECT_EQ(observer_.errors, 1);
+  EXPECT_THAT(TakeResults(), ElementsAre("2 FORBIDDEN"));
+  // The plugin can do without it, so this is not a fault.
+  resource->add_verbs(v1beta1::DeclaredResource::VERB_DELETE);
+  resource->set_optional(true);
+  effect = Widget("w");
+  effect.mutable_delete_object()->set_resource(kWidgets);
+  effect.mutable_delete_object()->set_name("w");
+  effect.mutable_delete_object()->set_uid("u");
+  effect.mutable_delete_object()->set_resource_version("1");
+  Push(effect, 3);
+  EXPECT_EQ(observer_.errors, 1);
+  EXPECT_THAT(TakeResults(), ElementsAre("3 FORBIDDEN"));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
+TEST_F(PreBindTest, AnInstanceGetsNoResultsOfItsPredecessor) {
+  UseKeeper();
+  Push(Widget("w"), 1);
+  framework::ScriptedHost next;
+  scheduler_.SetHost(kHost, &next, scheduler_.cluster()->AddHost({}), now_);
+  EndWrite(0);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(next.push_results, IsEmpty());
+  EXPECT_THAT(host_.push_results, IsEmpty());
+  scheduler_.SetHost(kHost, nullptr, 0, now_);
 }
 
 TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {

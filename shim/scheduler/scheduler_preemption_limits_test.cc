@@ -89,7 +89,7 @@ class PreemptionLimitsTest : public ::testing::Test {
     candidate_.set_plugin(kPlugin);
     host_.post_filter = [this](const v1beta1::PostFilterRequest&) {
       v1beta1::PostFilterResponse answer;
-      *answer.add_candidates() = candidate_;
+      *answer.mutable_candidates()->add_candidates() = candidate_;
       return answer;
     };
   }
@@ -263,10 +263,10 @@ TEST_F(PreemptionLimitsTest, AHostsTextsAreBounded) {
   Upsert(MakePod("p", 10));
   host_.post_filter = [](const v1beta1::PostFilterRequest&) {
     v1beta1::PostFilterResponse answer;
-    answer.mutable_rejection()->set_plugin(kPlugin);
-    answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
+    answer.mutable_rejection()->mutable_status()->set_plugin(kPlugin);
+    answer.mutable_rejection()->mutable_status()->set_code(v1beta1::CODE_UNSCHEDULABLE);
     for (int i = 0; i < 16; ++i)
-      answer.mutable_rejection()->add_reasons(std::string(32 << 10, 'x'));
+      answer.mutable_rejection()->mutable_status()->add_reasons(std::string(32 << 10, 'x'));
     return answer;
   };
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

@@ -101,6 +101,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
     plan.preemption_gates = {kPlugin};
     plan.post_filter_hosts = {kHost};
     plan.host_names = {kHost};
+    plan.host_of[kPlugin] = kHost;
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.reserve = {{kHost, {{"VolumeBinding", {"spec.volumes[*].persistentVolumeClaim"}}}}};
     plan.pre_bind_plugins = {"VolumeBinding"};
@@ -159,7 +160,7 @@ class SchedulerPreemptionTest : public ::testing::Test {
   void Propose(const std::string& node, const std::vector<std::string>& victims,
                const std::vector<std::string>& companions = {}) {
     v1beta1::PostFilterResponse answer;
-    auto* candidate = answer.add_candidates();
+    auto* candidate = answer.mutable_candidates()->add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf(node));
     candidate->set_plugin(kPlugin);
     for (const std::string& victim : victims) candidate->add_victim_uids("uid-" + victim);
@@ -237,9 +238,9 @@ constexpr char kNoFit[] = "0/2 nodes are available: 2 Insufficient cpu.";
 TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
   AddPod("p", 10);
   v1beta1::PostFilterResponse answer;
-  answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
-  answer.mutable_rejection()->add_reasons("preemption: not helpful.");
+  answer.mutable_rejection()->mutable_status()->set_plugin(kPlugin);
+  answer.mutable_rejection()->mutable_status()->set_code(v1beta1::CODE_UNSCHEDULABLE);
+  answer.mutable_rejection()->mutable_status()->add_reasons("preemption: not helpful.");
   Answer(answer);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.Take(),
@@ -256,14 +257,15 @@ TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
   auto pod = MakePod("p", 10);
   pod->pod.set_nominated_node_name("n2");
   v1beta1::PostFilterResponse answer;
-  answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
-  answer.mutable_rejection()->add_reasons("no");
+  answer.mutable_rejection()->mutable_status()->set_plugin(kPlugin);
+  answer.mutable_rejection()->mutable_status()->set_code(v1beta1::CODE_UNSCHEDULABLE);
+  answer.mutable_rejection()->mutable_status()->add_reasons("no");
   for (const bool clear : {false, true}) {
-    answer.set_clear_nomination(clear);
+    answer.mutable_rejection()->set_clear_nomination(clear);
     Answer(answer);
     host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
-      v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+      v1beta1::PluginStatus* rejection =
+          response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
       rejection->set_plugin("Fit");
       rejection->set_code(v1beta1::CODE_UNSCHEDULABLE);
       rejection->add_reasons("not at all");
@@ -296,16 +298,16 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
     return absl::OkStatus();
   };
   host_.filter = [&](const v1beta1::FilterRequest& request) {
-    EXPECT_FALSE(request.has_nodes());
+    EXPECT_FALSE(request.search().has_nodes());
     v1beta1::CycleResponse all;
     host_.Infeasible("Fit", "full", &all);
-    return all.filter();
+    return all.evaluation().filter();
   };
   host_.post_filter = nullptr;
   Upsert(pod);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(host_.cycles, SizeIs(1));
-  EXPECT_THAT(host_.cycles[0].filter().nodes().slots(), ElementsAre(nominated));
+  EXPECT_THAT(host_.cycles[0].search().nodes().slots(), ElementsAre(nominated));
   EXPECT_THAT(effects_.binds, IsEmpty());
   scheduler_.events()->OnPodDelete("uid-p", now_);
 
@@ -502,7 +504,7 @@ TEST_F(SchedulerPreemptionTest, EachMemberOfAGroupHasANominatedNode) {
   AddPod("b", 1, "n2");
   for (const char* member : {"p", "q"}) Upsert(Grouped(MakePod(member, 10)));
   v1beta1::PostFilterResponse answer;
-  auto* candidate = answer.add_candidates();
+  auto* candidate = answer.mutable_candidates()->add_candidates();
   candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
   candidate->set_plugin(kPlugin);
   for (const char* victim : {"uid-b", "uid-a"}) candidate->add_victim_uids(victim);
@@ -528,16 +530,17 @@ TEST_F(SchedulerPreemptionTest, NoMemberOfAGroupIsTriedBeforeAllEvictionsHaveBeg
     Upsert(pod);
   }
   host_.cycle = [](const auto&, auto* response) {
-    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    v1beta1::PluginStatus* rejection =
+        response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Fit");
     rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     rejection->add_reasons("0 of 2 members fit");
-    response->mutable_pre_filter()->add_rejected_by("Fit");
-    response->mutable_group()->add_pod_uids("uid-q");
+    response->mutable_rejection()->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_rejection()->mutable_group()->add_pod_uids("uid-q");
     return absl::OkStatus();
   };
   v1beta1::PostFilterResponse answer;
-  auto* candidate = answer.add_candidates();
+  auto* candidate = answer.mutable_candidates()->add_candidates();
   candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
   candidate->set_plugin(kPlugin);
   for (const char* victim : {"uid-b", "uid-a"}) candidate->add_victim_uids(victim);
@@ -572,7 +575,7 @@ TEST_F(SchedulerPreemptionTest, NodesAreKeptOnlyForPodsThatWait) {
   AddPod("p", 10);
   for (const char* stranger : {"uid-a", "uid-unknown", "uid-p"}) {
     v1beta1::PostFilterResponse answer;
-    auto* candidate = answer.add_candidates();
+    auto* candidate = answer.mutable_candidates()->add_candidates();
     candidate->set_slot(scheduler_.cluster()->SlotOf("n1"));
     candidate->set_plugin(kPlugin);
     candidate->add_victim_uids("uid-a");
@@ -620,9 +623,9 @@ TEST_F(SchedulerPreemptionTest, ACompanionThatWaitsAtPermitOnlyLosesItsPlace) {
 TEST_F(SchedulerPreemptionTest, APluginThatCouldNotHelpMayHaveThePodTriedAgain) {
   AddPod("p", 10);
   v1beta1::PostFilterResponse answer;
-  answer.mutable_rejection()->set_plugin(kPlugin);
-  answer.mutable_rejection()->set_code(v1beta1::CODE_UNSCHEDULABLE);
-  answer.mutable_rejection()->add_reasons("not now");
+  answer.mutable_rejection()->mutable_status()->set_plugin(kPlugin);
+  answer.mutable_rejection()->mutable_status()->set_code(v1beta1::CODE_UNSCHEDULABLE);
+  answer.mutable_rejection()->mutable_status()->add_reasons("not now");
   Answer(answer);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_EQ(Queued("p").place, queue::Place::kUnschedulable);

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "shim/cache/cluster_state.h"
@@ -20,6 +21,7 @@
 #include "shim/queue/scheduling_queue.h"
 #include "shim/scheduler/attempt.h"
 #include "shim/scheduler/cluster_actions.h"
+#include "shim/scheduler/push_results.h"
 #include "shim/scheduler/queueing_hints.h"
 #include "shim/scheduler/scheduler_options.h"
 
@@ -32,6 +34,7 @@ struct HostRecord {
   // Scheduler::SetHost.
   framework::HostClient* client = nullptr;
   cache::ClusterState::Cursor cursor = 0;
+  uint64_t instances = 0;  // how many have had this place
 
   // HostCalls. `unavailable_since`: since then the host cannot be called.
   absl::Time unavailable_since = absl::InfinitePast();
@@ -45,6 +48,9 @@ struct HostRecord {
   uint64_t knows_events_from = 0;
   QueueingHintBuffer hints;
   bool hints_lost = false;  // it missed an event, or forgot which pods wait
+
+  // Scheduler and ObjectWrites add to it, HostCalls sends it.
+  PushResultBuffer push_results;
 
   // ObjectWrites. The version that the host's cache had before the next pushes, and the first
   // version that contains everything listed at the start.
@@ -60,6 +66,7 @@ struct HostRecord {
 
   // Scheduler::Tick: the last retry of pods that are parked although the host is here.
   absl::Time parked_pods_checked = absl::InfinitePast();
+  bool sent_unknown_push = false;  // it is in the log
 
   // The host is not called until it answers a probe.
   bool held_back() const { return breaker.open(); }
@@ -93,6 +100,19 @@ struct SchedulerState {
   const framework::ProfilePlan* PlanOf(const kube::PodObject& object) const {
     return plans.For(object.pod.scheduler_name(), object.pod, cluster.device_class_resources());
   }
+  // Whether the host serves the plugin in the profile of the pod.
+  bool Serves(const std::string& host, const std::string& plugin,
+              const kube::PodObject& object) const {
+    const framework::ProfilePlan* const plan = plans.Find(object.pod.scheduler_name());
+    return plan != nullptr && plan->Serves(host, plugin);
+  }
+  // The same in any profile.
+  bool Serves(const std::string& host, const std::string& plugin) const {
+    return absl::c_any_of(plans.all(),
+                          [&](const auto& profile) { return profile.second.Serves(host, plugin); });
+  }
+  // Whether the pod exists, whatever its place.
+  bool IsKnown(const std::string& pod_uid) const { return cluster.FindPod(pod_uid) != nullptr; }
   // `points`: plugins, or extension points of hosts.
   template <typename Points>
   bool IsInterested(const Points& points, const v1beta1::Pod& pod) const {

@@ -62,6 +62,7 @@ class SchedulerTest : public ::testing::Test {
     plan.algorithm.filter_plugins = {"Fit", "Volumes"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.host_names = {kHost};
+    plan.host_of["Gang"] = kHost;
     plan.reserve = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.permit = {{kHost, {{"Gang", {"metadata.labels['job-name']"}}}}};
     plan.pre_enqueue = {{kHost, {{"SchedulingGates", {"spec.schedulingGates"}}}}};
@@ -105,12 +106,13 @@ class SchedulerTest : public ::testing::Test {
     scheduler_.SetPlan(plan);
   }
   static void RejectGang(const char* why, v1beta1::CycleResponse* response) {
-    v1beta1::PluginStatus* rejection = response->mutable_pre_filter()->mutable_rejection();
+    v1beta1::PluginStatus* rejection =
+        response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Gang");
     rejection->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
     rejection->add_reasons(why);
-    response->mutable_pre_filter()->add_rejected_by("Fit");
-    response->mutable_group()->set_name("gang");
+    response->mutable_rejection()->mutable_pre_filter()->add_rejected_by("Fit");
+    response->mutable_rejection()->mutable_group()->set_name("gang");
   }
   void AddNode(const std::string& name, int64_t cpu_millis = 1000) {
     auto node = std::make_shared<kube::NodeObject>();
@@ -225,7 +227,7 @@ TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
   ASSERT_THAT(host_.cycles, SizeIs(1));
   ASSERT_FALSE(host_.changes.empty());
   EXPECT_EQ(host_.cycles[0].header().exact_version(), host_.changes.back().version());
-  EXPECT_EQ(host_.cycles[0].pre_filter().pod_uid(), "uid-p");
+  EXPECT_EQ(host_.cycles[0].pod_uid(), "uid-p");
 }
 
 TEST_F(SchedulerTest, ReportsThatThereAreNoNodes) {
@@ -339,7 +341,7 @@ TEST_F(SchedulerTest, AnAnswerThatCannotBeIsNotFollowed) {
   AddNode("n1");
   host_.cycle = [this](const auto&, auto* response) {
     host_.Feasible(response);
-    response->mutable_filter()->set_processed(7);
+    response->mutable_evaluation()->mutable_filter()->set_processed(7);
     return absl::OkStatus();
   };
   AddPod("p");
@@ -651,18 +653,19 @@ TEST_F(GuardedSchedulerTest, RefusesAPlacementThatDoesNotFit) {
 // An answer that places these pods on these slots.
 void PlaceAll(const std::vector<std::pair<std::string, uint32_t>>& pods, bool group,
               v1beta1::CycleResponse* response) {
-  response->mutable_pre_filter();
+  response->mutable_evaluation()->mutable_pre_filter();
   for (const auto& [uid, slot] : pods) {
-    v1beta1::PlannedPlacement* placement = response->add_placements();
+    v1beta1::PlannedPlacement* placement = response->mutable_plan()->add_placements();
     placement->set_pod_uid(uid);
     placement->set_slot(slot);
     placement->set_processed(1);
     placement->set_feasible(1);
   }
   if (!group) return;
-  response->mutable_group()->set_name("gang");
-  response->mutable_group()->set_needed(static_cast<uint32_t>(pods.size()));
-  response->mutable_group()->set_max_schedulable(static_cast<uint32_t>(pods.size()));
+  response->mutable_plan()->mutable_group()->set_name("gang");
+  response->mutable_plan()->mutable_group()->set_needed(static_cast<uint32_t>(pods.size()));
+  response->mutable_plan()->mutable_group()->set_max_schedulable(
+      static_cast<uint32_t>(pods.size()));
 }
 
 TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
@@ -688,7 +691,7 @@ TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
   host_.cycle = nullptr;
   AddPod("d");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles[1].filter().start_offset(), 3u % 2);
+  EXPECT_EQ(host_.cycles[1].search().start_offset(), 3u % 2);
 }
 
 TEST_F(SchedulerTest, OffersNoPodsThatOthersHaveASayIn) {
@@ -730,7 +733,7 @@ TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
   host_.cycle = nullptr;
   host_.num_nodes = 2;
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles[1].pre_filter().pod_uid(), "uid-c");
+  EXPECT_EQ(host_.cycles[1].pod_uid(), "uid-c");
   std::set<uint64_t> ended;
   for (const auto& change : host_.changes)
     ended.insert(change.ended_attempts().begin(), change.ended_attempts().end());
@@ -800,16 +803,17 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   for (const char* name : {"a", "b", "c"}) AddPod(name, 100, "job");
   AddPod("single");
   host_.cycle = [](const auto& request, auto* response) {
-    response->mutable_pre_filter();
-    if (request.pre_filter().pod_uid() == "uid-single") {
-      response->mutable_filter()->set_processed(1);
-      response->mutable_filter()->set_feasible("\1");
+    response->mutable_evaluation()->mutable_pre_filter();
+    if (request.pod_uid() == "uid-single") {
+      response->mutable_evaluation()->mutable_filter()->set_processed(1);
+      response->mutable_evaluation()->mutable_filter()->set_feasible("\1");
       return absl::OkStatus();
     }
     RejectGang("2 of 3 members fit", response);
     for (const char* name : {"a", "b", "c", "gone"}) {
       const std::string uid = absl::StrCat("uid-", name);
-      if (uid != request.pre_filter().pod_uid()) response->mutable_group()->add_pod_uids(uid);
+      if (uid != request.pod_uid())
+        response->mutable_rejection()->mutable_group()->add_pod_uids(uid);
     }
     return absl::OkStatus();
   };
@@ -821,7 +825,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   for (const char* name : {"a", "b", "c"})
     EXPECT_EQ(scheduler_.queue().Find(absl::StrCat("uid-", name))->attempts, 1) << name;
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles.back().pre_filter().pod_uid(), "uid-single");
+  EXPECT_EQ(host_.cycles.back().pod_uid(), "uid-single");
   // Members that wait for something else are not in the queue, and stay where they are.
   effects_.events.clear();
   AddNode("n2");
@@ -839,7 +843,7 @@ TEST_F(SchedulerTest, APodThatIsRejectedTwiceMakesTheAnswerInvalid) {
   AddPod("a", 100, "job");
   host_.cycle = [](const auto&, auto* response) {
     RejectGang("no", response);
-    response->mutable_group()->add_pod_uids("uid-a");
+    response->mutable_rejection()->mutable_group()->add_pod_uids("uid-a");
     return absl::OkStatus();
   };
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -863,7 +867,7 @@ TEST_F(SchedulerTest, MembersWithNominatedNodesAreSentTogether) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(host_.cycles, SizeIs(1));
   EXPECT_TRUE(host_.cycles[0].place_group());
-  EXPECT_FALSE(host_.cycles[0].filter().has_nodes());
+  EXPECT_FALSE(host_.cycles[0].search().has_nodes());
   ASSERT_THAT(effects_.binds, SizeIs(2));
   EXPECT_EQ(effects_.binds[0].node_name, "n2");
   EXPECT_EQ(effects_.binds[1].node_name, "n1");
@@ -877,7 +881,7 @@ TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
   pod->pod.set_nominated_node_name("n2");
   scheduler_.events()->OnPodUpsert(pod, now_);
   host_.cycle = [this](const v1beta1::CycleRequest& request, auto* response) {
-    host_.num_nodes = request.filter().has_nodes() ? 1 : 2;
+    host_.num_nodes = request.search().has_nodes() ? 1 : 2;
     host_.Feasible(response);
     return absl::OkStatus();
   };
@@ -885,7 +889,7 @@ TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
   ASSERT_THAT(host_.cycles, SizeIs(2));
   EXPECT_TRUE(host_.cycles[0].place_group());
   EXPECT_FALSE(host_.cycles[1].place_group());
-  EXPECT_THAT(host_.cycles[1].filter().nodes().slots(), ElementsAre(1));
+  EXPECT_THAT(host_.cycles[1].search().nodes().slots(), ElementsAre(1));
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(effects_.binds[0].node_name, "n2");
 }

@@ -22,8 +22,8 @@ using Outcome = framework::AlgorithmResult::Outcome;
 const v1beta1::CycleResponse& OutcomeOnly() {
   static const v1beta1::CycleResponse& outcome_only = *[] {
     auto* const response = new v1beta1::CycleResponse;
-    response->mutable_pre_filter();
-    response->mutable_filter();
+    response->mutable_evaluation()->mutable_pre_filter();
+    response->mutable_evaluation()->mutable_filter();
     return response;
   }();
   return outcome_only;
@@ -119,7 +119,7 @@ void SchedulingCycle::ReportToShadow(const Attempt& attempt,
   const uint32_t candidates = algorithm_.num_candidates();
   const uint32_t to_find = framework::Algorithm::NumToFind(plan.algorithm, candidates);
   if (const auto& fused = algorithm_.fused_answer();
-      fused.has_value() && algorithm_.response().placements().empty()) {
+      fused.has_value() && !algorithm_.response().has_plan()) {
     state_.shadow_observer->OnCycle(
         {plan.host_names[fused->host], *attempt.pod, plan.algorithm, *fused->request,
          *fused->response, result, candidates, to_find},

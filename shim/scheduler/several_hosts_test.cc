@@ -62,6 +62,12 @@ class Errors final : public scheduler::Observer {
   std::vector<std::string> all;
 };
 
+v1beta1::PostFilterResponse NoPodHasToLeave() {
+  v1beta1::PostFilterResponse answer;
+  answer.mutable_none();
+  return answer;
+}
+
 // Host "a" serves Fit, host "b" Ports, which stands first; both score.
 class SeveralHostsTest : public ::testing::Test {
  protected:
@@ -73,6 +79,9 @@ class SeveralHostsTest : public ::testing::Test {
     plan.permit = {{"b", {{"Gang", {}, 0}}}, {"a", {{"Other", {}, 1}}}};
     plan.pre_enqueue = {{"a", {{"LateGate", {}, 1}}}, {"b", {{"EarlyGate", {}, 0}}}};
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
+    for (const char* plugin : {"Fit", "ScoreA", "Volumes", "Other", "LateGate"})
+      plan.host_of[plugin] = "a";
+    for (const char* plugin : {"Ports", "ScoreB", "Gang", "EarlyGate"}) plan.host_of[plugin] = "b";
     scheduler_.SetPlan(plan);
     for (auto& [name, host] : hosts_) {
       Program(name, &host);
@@ -119,8 +128,8 @@ class SeveralHostsTest : public ::testing::Test {
     };
     host->filter = [this, name](const FilterRequest& request) {
       Note(name, " filter");
-      return request.simulated_nodes().empty() ? AnswerFilter(name)
-                                               : AnswerHypotheses(name, request);
+      return request.simulation().nodes().empty() ? AnswerFilter(name)
+                                                  : AnswerHypotheses(name, request);
     };
     host->score = [this, name](const v1beta1::ScoreRequest& request) {
       Note(name, " score of ", request.nodes().slots_size());
@@ -169,14 +178,14 @@ class SeveralHostsTest : public ::testing::Test {
   FilterResponse AnswerHypotheses(const std::string& name, const FilterRequest& request) {
     hypotheses_.push_back(request);
     FilterResponse response;
-    std::string bits(static_cast<size_t>((request.simulated_nodes_size() + 7) / 8), '\0');
-    for (int i = 0; i < request.simulated_nodes_size(); ++i) {
-      const v1beta1::SimulatedNode& hypothesis = request.simulated_nodes(i);
+    std::string bits(static_cast<size_t>((request.simulation().nodes_size() + 7) / 8), '\0');
+    for (int i = 0; i < request.simulation().nodes_size(); ++i) {
+      const v1beta1::SimulatedNode& hypothesis = request.simulation().nodes(i);
       std::string key = scheduler_.cluster()->NodeAt(hypothesis.slot())->key();
       for (const std::string& uid : hypothesis.removed_pod_uids()) absl::StrAppend(&key, " ", uid);
       Add(name, rejects_[name][key], i, &bits, &response);
     }
-    response.set_processed(static_cast<uint32_t>(request.simulated_nodes_size()));
+    response.set_processed(static_cast<uint32_t>(request.simulation().nodes_size()));
     response.set_feasible(bits);
     return response;
   }
@@ -224,7 +233,7 @@ class SeveralHostsTest : public ::testing::Test {
       post_filters_.push_back(request);
       v1beta1::PostFilterResponse answer;
       for (const std::string& node : nodes) {
-        auto* candidate = answer.add_candidates();
+        auto* candidate = answer.mutable_candidates()->add_candidates();
         candidate->set_slot(scheduler_.cluster()->SlotOf(node));
         candidate->set_plugin("DefaultPreemption");
         candidate->add_victim_uids("uid-v" + node.substr(1));
@@ -420,7 +429,7 @@ TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
   };
   hosts_["a"].post_filter = [this](const v1beta1::PostFilterRequest&) {
     v1beta1::PostFilterResponse answer;
-    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    *answer.mutable_rejection()->mutable_status() = Status("DefaultPreemption", "no victims");
     return answer;
   };
   AddPod("p");
@@ -434,10 +443,11 @@ TEST_F(SkippedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
   const auto reject = [this](const std::string& plugin) {
     hosts_["a"].cycle = [this, plugin](const v1beta1::CycleRequest&,
                                        v1beta1::CycleResponse* response) {
-      v1beta1::PluginStatus* status = response->mutable_pre_filter()->mutable_rejection();
+      v1beta1::PluginStatus* status =
+          response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
       *status = Status(plugin, "no claim");
       status->set_code(v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
-      response->mutable_pre_filter()->add_rejected_by(plugin);
+      response->mutable_rejection()->mutable_pre_filter()->add_rejected_by(plugin);
       return absl::OkStatus();
     };
   };
@@ -445,7 +455,7 @@ TEST_F(SkippedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
   hosts_["a"].post_filter = [&](const v1beta1::PostFilterRequest&) {
     asked = true;
     v1beta1::PostFilterResponse answer;
-    *answer.mutable_rejection() = Status("DefaultPreemption", "no victims");
+    *answer.mutable_rejection()->mutable_status() = Status("DefaultPreemption", "no victims");
     return answer;
   };
   reject("Volumes");
@@ -501,7 +511,7 @@ TEST_F(SeveralHostsTest, NoHostSeesAChangeBetweenPreFilterAndScore) {
 TEST_F(SeveralHostsTest, TheFirstPluginOfTheProfileIsReportedForANode) {
   rejects_["a"] = {{"n1", "cpu"}, {"n2", "cpu"}, {"n3", "cpu"}};
   rejects_["b"] = {{"n2", "port"}};
-  hosts_["a"].post_filter = [](const auto&) { return v1beta1::PostFilterResponse(); };
+  hosts_["a"].post_filter = [](const auto&) { return NoPodHasToLeave(); };
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.failures, ElementsAre("0/3 nodes are available: 1 port, 2 cpu."));
@@ -643,6 +653,7 @@ TEST_F(SeveralHostsTest, AHostDecidesOnlyForItsOwnPlugins) {
     scheduler_.Tick(now_);
     EXPECT_EQ(scheduler_.waiting_pods(), 1u) << allow;
   }
+  EXPECT_THAT(errors_.all, SizeIs(2));
   // Nor in its answer about another pod.
   decision.set_allow(true);
   *permitted_["a"].add_decisions() = decision;
@@ -735,7 +746,7 @@ TEST_F(SeveralHostsTest, TakesTheFirstCandidateOnWhichAllAgree) {
   EXPECT_THAT(effects_.nominations, ElementsAre("n2"));
   // One call for all of them, at the version of the attempt, to the other host only.
   ASSERT_THAT(hypotheses_, SizeIs(1));
-  EXPECT_THAT(hypotheses_[0].simulated_nodes(), SizeIs(2));
+  EXPECT_THAT(hypotheses_[0].simulation().nodes(), SizeIs(2));
   EXPECT_EQ(hypotheses_[0].header().attempt_id(), post_filters_[0].header().attempt_id());
   EXPECT_THAT(Log(), ElementsAre("a preFilter", "b preFilter", "a filter", "b filter", "b filter"));
 }
@@ -769,16 +780,16 @@ TEST_F(SeveralHostsTest, QuestionsOfPostFilterGoToTheOthers) {
     post_filters_.push_back(request);
     v1beta1::PostFilterResponse answer;
     if (!request.answers().empty()) {
-      *answer.mutable_rejection() = Status("DefaultPreemption", "enough");
+      *answer.mutable_rejection()->mutable_status() = Status("DefaultPreemption", "enough");
       return answer;
     }
     for (const char* node : {"n1", "n1", "n2", "n2"}) {
-      auto* question = answer.add_questions();
+      auto* question = answer.mutable_questions()->add_questions();
       question->mutable_simulated_node()->set_slot(scheduler_.cluster()->SlotOf(node));
       question->mutable_simulated_node()->add_removed_pod_uids(absl::StrCat("uid-v", node + 1));
     }
-    *answer.mutable_questions(1)->mutable_own() = Status("Fit", "cpu");
-    *answer.mutable_questions(3)->mutable_own() = Status("Fit", "cpu");
+    *answer.mutable_questions()->mutable_questions(1)->mutable_own() = Status("Fit", "cpu");
+    *answer.mutable_questions()->mutable_questions(3)->mutable_own() = Status("Fit", "cpu");
     return answer;
   };
   AddPod("p", 10);
@@ -797,7 +808,7 @@ TEST_F(SeveralHostsTest, PodsAreParkedForTheHostThatDoesNotAnswerAQuestion) {
   Propose({"n1"});
   auto filter = hosts_["b"].filter;
   hosts_["b"].filter = [filter](const FilterRequest& request) -> absl::StatusOr<FilterResponse> {
-    if (request.simulated_nodes().empty()) return filter(request);
+    if (request.simulation().nodes().empty()) return filter(request);
     return absl::DeadlineExceededError("too slow");
   };
   AddPod("p", 10);
@@ -813,7 +824,7 @@ TEST_F(SeveralHostsTest, EventsAreDelegatedOnlyIfAllHostsEvaluateThem) {
     if (both) b.EvaluateHints();
     Program("a", &a);
     Program("b", &b);
-    a.post_filter = [](const auto&) { return v1beta1::PostFilterResponse(); };
+    a.post_filter = [](const auto&) { return NoPodHasToLeave(); };
     for (const auto& [name, host] : {std::pair("a", &a), std::pair("b", &b)}) {
       const cache::ClusterState::Cursor cursor = scheduler_.cluster()->AddHost({});
       // The snapshot, which the owner of the connection takes and sends.

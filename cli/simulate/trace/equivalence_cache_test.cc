@@ -83,12 +83,12 @@ class World : private queue::PreEnqueueGate, queue::QueueingHintDelegate {
     cluster_.RemovePod(uid);
     cache_.Happened(queue::AssignedPodDelete());
     const uint64_t number = queue_.TakeEventNumber();
-    std::vector<queue::SchedulingQueue::WakeUp> wakes;
+    std::vector<queue::SchedulingQueue::Hint> hints;
     for (const std::string& waiting : waiting_) {
       const auto& plugins = queue_.Find(waiting)->unschedulable_plugins;
-      wakes.push_back({waiting, *plugins.begin(), queue::AssignedPodDelete(), number});
+      hints.push_back({waiting, *plugins.begin(), queue::AssignedPodDelete(), number});
     }
-    queue_.Wake(wakes, now_);
+    queue_.ApplyHints(hints, now_);
   }
   void Pass(absl::Duration time) { now_ += time; }
 

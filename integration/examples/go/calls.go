@@ -2,75 +2,52 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	pb "outboard.dev/contract/v1beta1"
 )
 
 // The contract's limit for one call.
-const maxHypotheses = 65536
+const maxSimulatedNodes = 65536
 
 // PreFilter begins an attempt. The plugin does not reject here, but later calls name the attempt.
-func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
-	s, leave, err := h.enter(ctx, request.GetHeader())
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	if h.draining || s.draining {
+func (h *host) PreFilter(_ context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
+	s, attempt := h.sessions[request.GetHeader().GetSessionId()], request.GetHeader().GetAttemptId()
+	pod := s.cache.pods[request.GetPodUid()]
+	switch {
+	case h.draining || s.draining:
 		return nil, fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")
-	}
-	if request.GetHeader().GetAttemptId() == 0 {
+	case attempt == 0:
 		return nil, fail(pb.CallError_REASON_INVALID, "attempt_id is required")
+	case pod == nil:
+		return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod %s", request.GetPodUid())
 	}
-	if s.cache.pods[request.GetPodUid()] == nil {
-		return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+request.GetPodUid())
-	}
-	s.attempts[request.GetHeader().GetAttemptId()] = request.GetPodUid()
+	s.attempts[attempt] = pod
 	return &pb.PreFilterResponse{}, nil
 }
 
-// attempt returns the pod of a call's attempt.
-func attempt(s *session, header *pb.CallHeader) (*pb.Pod, error) {
-	uid, known := s.attempts[header.GetAttemptId()]
-	if !known {
-		return nil, fail(pb.CallError_REASON_ATTEMPT_UNKNOWN, fmt.Sprintf("no attempt %d", header.GetAttemptId()))
+// attempt returns the session of a call and the pod of its attempt.
+func (h *host) attempt(header *pb.CallHeader) (*session, *pb.Pod, error) {
+	s := h.sessions[header.GetSessionId()]
+	pod := s.attempts[header.GetAttemptId()]
+	if pod == nil {
+		return nil, nil, fail(pb.CallError_REASON_ATTEMPT_UNKNOWN, "no attempt %d", header.GetAttemptId())
 	}
-	if pod := s.cache.pods[uid]; pod != nil {
-		return pod, nil
-	}
-	return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
+	return s, pod, nil
 }
 
-func checkNodes(m *clusterCache, slots []uint32) error {
+func (m *clusterCache) checkSlots(slots []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range slots {
 		if m.nodes[slot] == nil {
-			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", slot))
+			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no node in slot %d", slot)
 		}
 		if seen[slot] {
-			return fail(pb.CallError_REASON_INVALID, fmt.Sprintf("slot %d is named twice", slot))
+			return fail(pb.CallError_REASON_INVALID, "slot %d is named twice", slot)
 		}
 		seen[slot] = true
 	}
 	return nil
-}
-
-// enoughNodes returns the number of feasible nodes that ends the search; see
-// FilterRequest.percentage_of_nodes_to_score.
-func enoughNodes(count, percentage int, firstOnly bool) int {
-	switch {
-	case firstOnly:
-		return 1
-	case count < 100:
-		return count
-	case percentage == 0:
-		percentage = max(5, 50-count/125)
-	}
-	if percentage >= 100 {
-		return count
-	}
-	return max(100, count*percentage/100)
 }
 
 // packer builds a FilterResponse.
@@ -91,57 +68,47 @@ func (p *packer) add(verdict *pb.PluginStatus) {
 		p.feasible++
 		return
 	}
-	index, known := p.reasons[verdict.GetReasons()[0]]
+	reason := verdict.GetReasons()[0]
+	index, known := p.reasons[reason]
 	if !known {
 		index = uint32(len(p.answer.Reasons))
-		p.reasons[verdict.GetReasons()[0]] = index
+		p.reasons[reason] = index
 		p.answer.Reasons = append(p.answer.Reasons, verdict)
 	}
 	p.answer.Rejected = append(p.answer.Rejected, index)
 }
 
-// Filter evaluates nodes in order, until enough are feasible. The verdicts do not depend on pods. So nodes with
-// nominated pods need no second evaluation, and a simulated node is evaluated as its node.
-func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
-	s, leave, err := h.enter(ctx, request.GetHeader())
+// Filter evaluates nodes. The verdicts do not depend on pods. So nodes with nominated pods need no second evaluation,
+// and a simulated node is evaluated as its node.
+func (h *host) Filter(_ context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
+	s, _, err := h.attempt(request.GetHeader())
 	if err != nil {
 		return nil, err
 	}
-	defer leave()
-	if _, err := attempt(s, request.GetHeader()); err != nil {
-		return nil, err
+	switch what := request.GetWhat().(type) {
+	case *pb.FilterRequest_Search:
+		return s.cache.search(what.Search)
+	case *pb.FilterRequest_Simulation:
+		return s.cache.simulate(what.Simulation.GetNodes())
 	}
-	p := packer{reasons: map[string]uint32{}}
-	now := h.now()
-	if len(request.GetSimulatedNodes()) > maxHypotheses {
-		return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d hypotheses", len(request.GetSimulatedNodes())))
+	return nil, fail(pb.CallError_REASON_INVALID, "search or simulation is required")
+}
+
+// search evaluates nodes in order, until enough are feasible.
+func (m *clusterCache) search(search *pb.NodeSearch) (*pb.FilterResponse, error) {
+	slots, enough := m.order, int(search.GetNumFeasibleNodesToFind())
+	if enough == 0 {
+		return nil, fail(pb.CallError_REASON_INVALID, "search.num_feasible_nodes_to_find is required")
 	}
-	if len(request.GetSimulatedNodes()) > 0 {
-		for i, hypothesis := range request.GetSimulatedNodes() {
-			if hypothesis.GetContinues() && (i == 0 || request.GetSimulatedNodes()[i-1].GetSlot() != hypothesis.GetSlot()) {
-				return nil, fail(pb.CallError_REASON_INVALID, "a hypothesis continues a hypothesis about another node")
-			}
-			if err := checkHypothesis(s.cache, hypothesis); err != nil {
-				return nil, err
-			}
-			verdict, err := checkMaintenance(s.cache.nodes[hypothesis.GetSlot()], now)
-			if err != nil { // A plugin's error rejects the node.
-				verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
-			}
-			p.add(verdict)
-		}
-		return &p.answer, nil
-	}
-	slots := s.cache.order
-	if request.Nodes != nil {
-		slots = request.GetNodes().GetSlots()
-		if err := checkNodes(s.cache, slots); err != nil {
+	if search.GetNodes() != nil {
+		slots = search.GetNodes().GetSlots()
+		if err := m.checkSlots(slots); err != nil {
 			return nil, err
 		}
 	}
-	enough := enoughNodes(len(slots), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
+	p, now := packer{reasons: map[string]uint32{}}, time.Now()
 	for i := range slots {
-		verdict, err := checkMaintenance(s.cache.nodes[slots[(int(request.GetStartOffset())+i)%len(slots)]], now)
+		verdict, err := checkMaintenance(m.nodes[slots[(int(search.GetStartOffset())+i)%len(slots)]], now)
 		if err != nil {
 			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR, Reasons: []string{err.Error()}}
 			break
@@ -154,51 +121,42 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	return &p.answer, nil
 }
 
-func checkHypothesis(m *clusterCache, hypothesis *pb.SimulatedNode) error {
-	if m.nodes[hypothesis.GetSlot()] == nil {
-		return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
+// simulate evaluates every node; a plugin's error rejects the node.
+func (m *clusterCache) simulate(nodes []*pb.SimulatedNode) (*pb.FilterResponse, error) {
+	if len(nodes) > maxSimulatedNodes {
+		return nil, fail(pb.CallError_REASON_INVALID, "%d simulated nodes", len(nodes))
 	}
-	for _, uid := range hypothesis.GetRemovedPodUids() {
-		if at, placed := m.places[uid]; !hypothesis.GetContinues() && (!placed || at.slot != hypothesis.GetSlot() || at.nominated) {
-			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod "+uid+" is not there")
+	p, now := packer{reasons: map[string]uint32{}}, time.Now()
+	for i, simulated := range nodes {
+		node := m.nodes[simulated.GetSlot()]
+		if node == nil {
+			return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no node in slot %d", simulated.GetSlot())
 		}
-	}
-	for _, uids := range [][]string{hypothesis.GetRemovedPodUids(), hypothesis.GetAddedPodUids()} {
-		for _, uid := range uids {
-			if m.pods[uid] == nil {
-				return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
+		if simulated.GetContinues() && (i == 0 || nodes[i-1].GetSlot() != simulated.GetSlot()) {
+			return nil, fail(pb.CallError_REASON_INVALID, "a simulated node continues another node")
+		}
+		for _, uid := range simulated.GetRemovedPodUids() {
+			if slot, placed := m.places[uid]; !simulated.GetContinues() && (!placed || slot != simulated.GetSlot()) {
+				return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod %s is not on node %s", uid, node.GetName())
 			}
 		}
+		verdict, err := checkMaintenance(node, now)
+		if err != nil {
+			verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
+		}
+		p.add(verdict)
 	}
-	return nil
-}
-
-// PreScore has nothing to prepare.
-func (h *host) PreScore(ctx context.Context, request *pb.PreScoreRequest) (*pb.PreScoreResponse, error) {
-	s, leave, err := h.enter(ctx, request.GetHeader())
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	if _, err := attempt(s, request.GetHeader()); err != nil {
-		return nil, err
-	}
-	return &pb.PreScoreResponse{}, nil
+	return &p.answer, nil
 }
 
 // Score answers one byte for each node, in the requested order.
-func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
-	s, leave, err := h.enter(ctx, request.GetHeader())
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	pod, err := attempt(s, request.GetHeader())
+func (h *host) Score(_ context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
+	s, pod, err := h.attempt(request.GetHeader())
 	if err != nil {
 		return nil, err
 	}
 	slots := request.GetNodes().GetSlots()
-	if err := checkNodes(s.cache, slots); err != nil {
+	if err := s.cache.checkSlots(slots); err != nil {
 		return nil, err
 	}
 	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{{Plugin: pluginName, Scores: scores(s.cache, pod, slots)}}}, nil

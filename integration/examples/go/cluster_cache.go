@@ -3,15 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 
 	pb "outboard.dev/contract/v1beta1"
 )
-
-// place is the node of a pod, bound or assumed.
-type place struct {
-	slot      uint32
-	nominated bool
-}
 
 // clusterCache is the cluster according to one session's Sync stream. The caller must lock.
 type clusterCache struct {
@@ -20,13 +15,13 @@ type clusterCache struct {
 	slots   map[string]uint32 // of nodes, by name
 	order   []uint32
 	pods    map[string]*pb.Pod // by uid
-	places  map[string]place   // by uid
+	places  map[string]uint32  // slots of pods that are bound or assumed, by uid
 
 	snapshot int64 // version of the incomplete snapshot; 0: none
 }
 
 func newClusterCache() *clusterCache {
-	return &clusterCache{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]place{}}
+	return &clusterCache{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]uint32{}}
 }
 
 // apply applies one message; an error means that it does not match the cluster cache. A snapshot takes effect with its
@@ -64,27 +59,16 @@ func (m *clusterCache) begin(request *pb.SyncRequest) error {
 		if m.snapshot != version {
 			return errors.New("a chunk of a snapshot without its beginning, or of another version")
 		}
-	case phase != pb.SyncRequest_PHASE_DELTA:
-		return errors.New("unknown phase")
-	case m.version == 0:
-		return errors.New("a change before a complete snapshot")
-	case version < m.version:
-		return fmt.Errorf("version decreases from %d to %d", m.version, version)
+	case phase != pb.SyncRequest_PHASE_DELTA || m.version == 0 || version < m.version:
+		return fmt.Errorf("%v with version %d, after version %d", phase, version, m.version)
 	}
 	return nil
 }
 
 // setOrder sets the order of nodes, a permutation of the occupied slots.
 func (m *clusterCache) setOrder(order []uint32) error {
-	seen := map[uint32]bool{}
-	for _, slot := range order {
-		if m.nodes[slot] == nil || seen[slot] {
-			return fmt.Errorf("the order of nodes has slot %d, which is free or a duplicate", slot)
-		}
-		seen[slot] = true
-	}
-	if len(order) != len(m.nodes) {
-		return errors.New("the order of nodes is incomplete")
+	if err := m.checkSlots(order); err != nil || len(order) != len(m.nodes) {
+		return fmt.Errorf("the order of %d nodes has %d slots: %v", len(m.nodes), len(order), err)
 	}
 	m.order = order
 	return nil
@@ -108,7 +92,7 @@ func (m *clusterCache) change(change *pb.Change) error {
 			// Pods that named the node before it existed here.
 			for uid, pod := range m.pods {
 				if _, placed := m.places[uid]; !placed && pod.GetNodeName() == node.GetName() {
-					m.places[uid] = place{slot: slot}
+					m.places[uid] = slot
 				}
 			}
 		}
@@ -120,11 +104,7 @@ func (m *clusterCache) change(change *pb.Change) error {
 		}
 		delete(m.nodes, slot)
 		delete(m.slots, node.GetName())
-		for uid, place := range m.places {
-			if place.slot == slot {
-				delete(m.places, uid)
-			}
-		}
+		maps.DeleteFunc(m.places, func(_ string, at uint32) bool { return at == slot })
 	case *pb.Change_PodUpsert:
 		pod := c.PodUpsert.GetPod()
 		if pod.GetUid() == "" {
@@ -136,33 +116,29 @@ func (m *clusterCache) change(change *pb.Change) error {
 		}
 		delete(m.places, pod.GetUid())
 		if slot, known := m.slots[pod.GetNodeName()]; known {
-			m.places[pod.GetUid()] = place{slot: slot}
+			m.places[pod.GetUid()] = slot
 		}
 	case *pb.Change_PodRemove:
 		// An unknown pod was created and deleted between two messages.
 		delete(m.pods, c.PodRemove.GetUid())
 		delete(m.places, c.PodRemove.GetUid())
 	case *pb.Change_PodPlacement:
-		placement := c.PodPlacement
-		if _, known := m.pods[placement.GetUid()]; !known {
-			return fmt.Errorf("no pod %s", placement.GetUid())
+		uid, slot, state := c.PodPlacement.GetUid(), c.PodPlacement.GetSlot(), c.PodPlacement.GetState()
+		pod, node := m.pods[uid], m.nodes[slot]
+		if pod == nil || node == nil && state != pb.PlacementState_PLACEMENT_STATE_UNPLACED {
+			return fmt.Errorf("pod %s or the node in slot %d is unknown", uid, slot)
 		}
-		delete(m.places, placement.GetUid())
-		if placement.GetState() == pb.PlacementState_PLACEMENT_STATE_UNPLACED {
-			break
-		}
-		node, known := m.nodes[placement.GetSlot()]
-		if !known {
-			return fmt.Errorf("no node in slot %d", placement.GetSlot())
-		}
-		switch placement.GetState() {
-		case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING, pb.PlacementState_PLACEMENT_STATE_NOMINATED:
+		delete(m.places, uid)
+		switch state {
+		case pb.PlacementState_PLACEMENT_STATE_UNPLACED, pb.PlacementState_PLACEMENT_STATE_NOMINATED:
 		case pb.PlacementState_PLACEMENT_STATE_BOUND:
-			m.pods[placement.GetUid()].NodeName = node.GetName()
+			pod.NodeName = node.GetName()
+			m.places[uid] = slot
+		case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING:
+			m.places[uid] = slot
 		default:
 			return errors.New("unknown placement state")
 		}
-		m.places[placement.GetUid()] = place{slot: placement.GetSlot(), nominated: placement.GetState() == pb.PlacementState_PLACEMENT_STATE_NOMINATED}
 	}
 	return nil
 }

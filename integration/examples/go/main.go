@@ -3,12 +3,11 @@
 package main
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"flag"
-	"io"
+	"fmt"
 	"log"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/signal"
@@ -20,8 +19,12 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// The contract's limit for one message of a shim; pieces of a snapshot are smaller.
-const maxMessageBytes = 16 << 20
+const (
+	// The contract's limit for one message of a shim; pieces of a snapshot are smaller.
+	maxMessageBytes = 16 << 20
+	// How often a draining host checks for remaining attempts.
+	drainInterval = 20 * time.Millisecond
+)
 
 func main() {
 	listen := flag.String("listen", "", "unix:PATH; {instance} in PATH stands for this instance's id")
@@ -33,11 +36,7 @@ func main() {
 }
 
 func run(listen string, drainTimeout time.Duration) error {
-	var id [8]byte
-	if _, err := rand.Read(id[:]); err != nil {
-		return err
-	}
-	instance := "go-" + hex.EncodeToString(id[:])
+	instance := fmt.Sprintf("go-%016x", rand.Uint64())
 	path := strings.ReplaceAll(strings.TrimPrefix(listen, "unix:"), "{instance}", instance)
 	// Only this user may connect.
 	old := syscall.Umask(0o177)
@@ -46,10 +45,8 @@ func run(listen string, drainTimeout time.Duration) error {
 	if err != nil {
 		return err
 	}
-	h := &host{
-		instance: instance, build: "example", digest: digestOfProgram(), started: time.Now(), now: time.Now, sessions: map[string]*session{},
-	}
-	server := grpc.NewServer(grpc.UnaryInterceptor(unaryErrors), grpc.MaxRecvMsgSize(maxMessageBytes),
+	h := &host{instance: instance, digest: digestOfProgram(), started: time.Now(), sessions: map[string]*session{}}
+	server := grpc.NewServer(grpc.UnaryInterceptor(h.answer), grpc.MaxRecvMsgSize(maxMessageBytes),
 		// A shim may ping every 10 s, also without calls. By default gRPC would close its connection after a few.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 9 * time.Second, PermitWithoutStream: true}))
 	h.register(server)
@@ -57,10 +54,9 @@ func run(listen string, drainTimeout time.Duration) error {
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
 		<-stop
-		// The shim notices within a second, and finishes its attempts.
-		select {
-		case <-h.drain():
-		case <-time.After(drainTimeout):
+		// The shims notice within a second, and finish their attempts.
+		for end := time.Now().Add(drainTimeout); h.startDraining() > 0 && time.Now().Before(end); {
+			time.Sleep(drainInterval)
 		}
 		server.Stop()
 	}()
@@ -70,18 +66,9 @@ func run(listen string, drainTimeout time.Duration) error {
 
 // digestOfProgram distinguishes builds.
 func digestOfProgram() string {
-	path, err := os.Executable()
+	program, err := os.ReadFile("/proc/self/exe")
 	if err != nil {
 		return ""
 	}
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer file.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(hash.Sum(nil))[:40]
+	return fmt.Sprintf("%x", sha256.Sum256(program))[:40]
 }

@@ -63,11 +63,10 @@ func scores(m *clusterCache, pod *pb.Pod, slots []uint32) []byte {
 	inDomain := map[string]int{}
 	app, hasApp := pod.GetLabels()["app"]
 	if hasApp {
-		for uid, place := range m.places {
+		for uid, slot := range m.places {
 			other := m.pods[uid]
-			node := m.nodes[place.slot]
-			if !place.nominated && node != nil && other.GetNamespace() == pod.GetNamespace() && other.GetLabels()["app"] == app {
-				inDomain[node.GetLabels()[domainLabel]]++
+			if other.GetNamespace() == pod.GetNamespace() && other.GetLabels()["app"] == app {
+				inDomain[m.nodes[slot].GetLabels()[domainLabel]]++
 			}
 		}
 	}

@@ -229,7 +229,7 @@ void ExpectTerms(const YAML::Node& expected,
 std::vector<std::string> CandidateTexts(const v1beta1::PostFilterResponse& response,
                                         const ClusterView& cluster) {
   std::vector<std::string> texts;
-  for (const v1beta1::PreemptionCandidate& candidate : response.candidates()) {
+  for (const v1beta1::PreemptionCandidate& candidate : response.candidates().candidates()) {
     std::string text(cluster.node(candidate.slot()).name());
     if (candidate.budget_violations() > 0)
       absl::StrAppend(&text, " !", candidate.budget_violations());
@@ -251,7 +251,7 @@ void ExpectPostFilter(const PluginDescriptor& descriptor, const YAML::Node& give
   if (!Load(given, harness->get())) return;
   const v1beta1::PostFilterResponse response = (*harness)->Attempt(pod);
   if (response.has_rejection()) {
-    const v1beta1::PluginStatus& status = response.rejection();
+    const v1beta1::PluginStatus& status = response.rejection().status();
     ASSERT_TRUE(expected.IsScalar()) << absl::StrJoin(status.reasons(), "; ");
     EXPECT_EQ(expected.as<std::string>(),
               Text({status.code(),

@@ -224,7 +224,7 @@ void PluginHarness::AddObject(const v1beta1::ClusterObject& object) {
 
 void PluginHarness::RemoveObject(const v1beta1::ClusterObject& object) {
   v1beta1::SyncRequest request = impl_->Delta();
-  *request.add_changes()->mutable_object_remove() = object;
+  *request.add_changes()->mutable_object_remove() = ReferenceTo(object);
   impl_->Apply(request);
 }
 
@@ -342,7 +342,7 @@ Verdict PluginHarness::PostFilter(const v1beta1::Pod& pod) {
   const PodRecord& record = impl_->Begin(pod);
   v1beta1::PostFilterResponse response;
   impl_->evaluator.PostFilter(impl_->attempt, record, impl_->now, {}, &response);
-  return response.has_rejection() ? FromProto(response.rejection()) : Verdict::Success();
+  return response.has_rejection() ? FromProto(response.rejection().status()) : Verdict::Success();
 }
 
 v1beta1::PostFilterResponse PluginHarness::PostFilterOfRejected(const v1beta1::Pod& pod) {

@@ -295,14 +295,14 @@ func expectFused(t *testing.T, s *fakeShim, p *pb.Pod, feasible []string, scores
 	}
 	s.attempt++
 	if err := stream.Send(&pb.CycleRequest{
-		Header: s.header(), DeadlineMicros: 5e6, PreFilter: &pb.PreFilterRequest{PodUid: p.GetUid()}, Filter: &pb.FilterRequest{},
+		Header: s.header(), DeadlineMicros: 5e6, PodUid: p.GetUid(), Search: &pb.NodeSearch{},
 	}); err != nil {
 		t.Fatal(err)
 	}
 	answer, err := stream.Recv()
-	if err != nil || answer.GetError() != nil {
+	if err != nil || answer.GetEvaluation() == nil {
 		t.Fatal(err, answer)
 	}
-	expect(t, "fused: nodes", int(answer.GetFilter().GetProcessed()), len(feasible))
-	expect(t, "fused: scores", answer.GetScore().GetPlugins()[0].GetScores(), scores)
+	expect(t, "fused: nodes", int(answer.GetEvaluation().GetFilter().GetProcessed()), len(feasible))
+	expect(t, "fused: scores", answer.GetEvaluation().GetScore().GetPlugins()[0].GetScores(), scores)
 }

@@ -19,6 +19,8 @@ const (
 	writeInterval = time.Second
 	// An unfinished write is dropped after this time. The pod's next attempt starts from the current state.
 	writeLifetime = time.Minute
+	// How many pushes may wait for a PushResult. Further ones ask for none, in case that the shim sends none.
+	maxPushed = 4096
 )
 
 // backgroundWrite is a write that this host requests outside of a call, until the cluster cache shows it.
@@ -56,7 +58,27 @@ func (s *session) pushWrites() {
 			continue
 		}
 		w.sent, w.sentKey, w.pending = now, effect.GetKey(), true
-		s.outbox.put(&pb.SyncResponse{Push: &pb.SyncResponse_Effect{Effect: effect}})
+		push := &pb.SyncResponse{Push: &pb.SyncResponse_Effect{Effect: effect}}
+		if len(s.pushed) < maxPushed {
+			s.lastPush++
+			push.PushId = s.lastPush
+			s.pushed[push.PushId] = effect
+		}
+		s.outbox.put(push)
+	}
+}
+
+// takePushResults logs writes that the shim did not carry out. SUPERSEDED is normal: a write that takes longer than
+// writeInterval is requested again.
+func (s *session) takePushResults(results []*pb.PushResult, warn *warnings) {
+	for _, result := range results {
+		effect := s.pushed[result.GetPushId()]
+		delete(s.pushed, result.GetPushId())
+		outcome := result.GetOutcome()
+		if effect == nil || outcome == pb.PushResult_OUTCOME_APPLIED || outcome == pb.PushResult_OUTCOME_SUPERSEDED {
+			continue
+		}
+		warn.aboutWrite(effect, result)
 	}
 }
 

@@ -67,15 +67,14 @@ func benchmarkPods(b *testing.B, nodes int) {
 		version++
 		send(&pb.SyncRequest{Changes: []*pb.Change{upsert(b, claimResource, c), upsertPod(p)}})
 		header := &pb.CallHeader{SessionId: "bench", Instance: "claims-test", AttemptId: uint64(i + 1), Version: &pb.CallHeader_ExactVersion{ExactVersion: version}, Profile: "default-scheduler"}
-		if err := cycles.Send(&pb.CycleRequest{Header: header, DeadlineMicros: 1e6, PreFilter: &pb.PreFilterRequest{PodUid: p.GetUid()},
-			Filter: &pb.FilterRequest{StartOffset: offset}}); err != nil {
+		if err := cycles.Send(&pb.CycleRequest{Header: header, DeadlineMicros: 1e6, PodUid: p.GetUid(), Search: &pb.NodeSearch{StartOffset: offset}}); err != nil {
 			b.Fatal(err)
 		}
 		fused, err := cycles.Recv()
-		if err != nil || fused.GetError() != nil {
-			b.Fatal(err, fused.GetError())
+		if err != nil || fused.GetEvaluation() == nil {
+			b.Fatal(err, fused)
 		}
-		found := fused.GetFilter()
+		found := fused.GetEvaluation().GetFilter()
 		var feasible []uint32
 		for at := range found.GetProcessed() {
 			if found.GetFeasible()[at/8]&(1<<(at%8)) != 0 {

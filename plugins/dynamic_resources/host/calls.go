@@ -109,7 +109,8 @@ func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	return &pb.PostFilterResponse{Rejection: reject(pb.Code_CODE_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}, nil
+	rejection := &pb.PreemptionRejection{Status: reject(pb.Code_CODE_UNSCHEDULABLE, "%s", s.makeRoomFor(p, a))}
+	return &pb.PostFilterResponse{Outcome: &pb.PostFilterResponse_Rejection{Rejection: rejection}}, nil
 }
 
 // nothingToDeallocate is the answer for pods without claims; the host never sees most of them.

@@ -156,9 +156,10 @@ func (m *clusterCache) change(change *pb.Change, object any) error {
 	case *pb.Change_PodPlacement:
 		return m.place(c.PodPlacement)
 	case *pb.Change_ObjectUpsert:
-		m.setObject(c.ObjectUpsert.GetGenericObject(), object)
+		set := c.ObjectUpsert.GetGenericObject()
+		m.setObject(set.GetResource(), set.GetNamespace(), set.GetName(), object)
 	case *pb.Change_ObjectRemove:
-		m.setObject(c.ObjectRemove.GetGenericObject(), nil)
+		m.setObject(c.ObjectRemove.GetKind(), c.ObjectRemove.GetNamespace(), c.ObjectRemove.GetName(), nil)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/bits"
 	"time"
 
 	"google.golang.org/grpc"
@@ -43,23 +42,23 @@ func (h *host) answerCycle(ctx context.Context, request *pb.CycleRequest, header
 	defer func() {
 		if fault := recover(); fault != nil {
 			logFault("Cycle", fault)
-			response = &pb.CycleResponse{AttemptId: header.GetAttemptId(), Error: &pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(fmt.Sprint(fault))}}
+			response.Outcome = &pb.CycleResponse_Error{Error: &pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(fmt.Sprint(fault))}}
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(request.GetDeadlineMicros())*time.Microsecond)
 	defer cancel()
-	err := h.runCycle(ctx, request, header, response)
-	if err == nil {
-		return response
+	if err := h.runCycle(ctx, request, header, response); err != nil {
+		var call callError
+		if !errors.As(err, &call) {
+			call = callError{&pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(err.Error())}}
+		}
+		response.Outcome = &pb.CycleResponse_Error{Error: call.CallError}
 	}
-	var call callError
-	if !errors.As(err, &call) {
-		call = callError{&pb.CallError{Reason: pb.CallError_REASON_INTERNAL, Message: cut(err.Error())}}
-	}
-	return &pb.CycleResponse{AttemptId: header.GetAttemptId(), Error: call.CallError}
+	return response
 }
 
-func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *pb.CallHeader, response *pb.CycleResponse) (err error) {
+// runCycle sets the response's outcome, unless it returns an error.
+func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *pb.CallHeader, response *pb.CycleResponse) error {
 	_, leave, err := h.enter(ctx, header, exactly) // The duration excludes this wait.
 	if err != nil {
 		return err
@@ -67,56 +66,62 @@ func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *p
 	leave()
 	began := time.Now()
 	defer func() { response.EvaluationMicros = uint32(time.Since(began).Microseconds()) }()
-	response.PreFilter, err = h.PreFilter(ctx, &pb.PreFilterRequest{Header: header, PodUid: request.GetPreFilter().GetPodUid()})
-	if err != nil || response.PreFilter.GetRejection() != nil {
+	preFilter, err := h.PreFilter(ctx, &pb.PreFilterRequest{Header: header, PodUid: request.GetPodUid()})
+	if err != nil {
 		return err
 	}
-	filter := request.GetFilter()
-	if filter == nil {
-		filter = &pb.FilterRequest{}
+	if preFilter.GetRejection() != nil {
+		response.Outcome = &pb.CycleResponse_Rejection{Rejection: &pb.CycleRejection{PreFilter: preFilter}}
+		return nil
 	}
-	filter.Header, filter.SimulatedNodes = header, nil
-	response.Filter, err = h.Filter(ctx, filter)
-	if err != nil || response.Filter.GetError() != nil {
+	evaluation := &pb.CycleEvaluation{PreFilter: preFilter}
+	response.Outcome = &pb.CycleResponse_Evaluation{Evaluation: evaluation}
+	var nodes []*node
+	evaluation.Filter, err = h.filter(ctx, header, func(s *session) (selection, error) {
+		search := request.GetSearch()
+		var err error
+		nodes, err = s.nodesToSearch(search)
+		enough := int(search.GetNumFeasibleNodesToFind())
+		if enough == 0 {
+			enough = numFeasibleNodesToFind(len(nodes), int(request.GetPercentageOfNodesToScore()))
+		}
+		return selection{nodes: nodes, enough: enough}, err
+	})
+	if err != nil || evaluation.Filter.GetError() != nil {
 		return err
 	}
-	feasible, err := h.feasibleOf(ctx, filter, response.Filter)
+	feasible := feasibleOf(nodes, evaluation.Filter)
 	least := 2
 	if request.GetScoreSingleNode() {
 		least = 1
 	}
-	if err != nil || len(feasible.GetSlots()) < least {
-		return err
+	if len(feasible.GetSlots()) < least {
+		return nil
 	}
-	response.PreScore = &pb.PreScoreResponse{}
-	response.Score, err = h.Score(ctx, &pb.ScoreRequest{Header: header, Nodes: feasible, Explain: request.GetExplain()})
+	evaluation.PreScore = &pb.PreScoreResponse{}
+	evaluation.Score, err = h.Score(ctx, &pb.ScoreRequest{Header: header, Nodes: feasible, Explain: request.GetExplain()})
 	return err
 }
 
-// feasibleOf returns the feasible nodes of an answer, in its order.
-func (h *host) feasibleOf(ctx context.Context, request *pb.FilterRequest, answer *pb.FilterResponse) (*pb.NodeSet, error) {
+// numFeasibleNodesToFind is the contract's number for a search that gives none; see
+// CycleRequest.percentage_of_nodes_to_score.
+func numFeasibleNodesToFind(count, percentage int) int {
+	if count < 100 {
+		return count
+	}
+	if percentage == 0 {
+		percentage = max(5, 50-count/125)
+	}
+	return min(count, max(100, count*percentage/100))
+}
+
+// feasibleOf returns the feasible ones of the nodes that a Filter evaluated, in their order.
+func feasibleOf(nodes []*node, answer *pb.FilterResponse) *pb.NodeSet {
 	set := &pb.NodeSet{}
-	count := 0
-	for _, part := range answer.GetFeasible() {
-		count += bits.OnesCount8(part)
-	}
-	if count == 0 {
-		return set, nil
-	}
-	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	nodes, err := s.nodesToEvaluate(request)
-	if err != nil {
-		return nil, err
-	}
-	set.Slots = make([]uint32, 0, count)
-	for i := range min(int(answer.GetProcessed()), len(nodes)) {
+	for i, n := range nodes[:answer.GetProcessed()] {
 		if answer.GetFeasible()[i/8]&(1<<(i%8)) != 0 {
-			set.Slots = append(set.Slots, nodes[i].slot)
+			set.Slots = append(set.Slots, n.slot)
 		}
 	}
-	return set, nil
+	return set
 }

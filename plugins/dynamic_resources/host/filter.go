@@ -12,27 +12,11 @@ import (
 
 const (
 	// The contract's limit for a call.
-	maxHypotheses = 65536
+	maxSimulatedNodes = 65536
 	// How many nodes per worker go to the allocator at once, at first and at most. More nodes than needed may be
 	// evaluated; that is not wasted while their outcomes stay cached.
 	firstBatch, largestBatch = 2, 32
 )
-
-// enoughNodes returns how many feasible nodes end the search; see FilterRequest.percentage_of_nodes_to_score.
-func enoughNodes(count, percentage int, firstOnly bool) int {
-	switch {
-	case firstOnly:
-		return 1
-	case count < 100:
-		return count
-	case percentage == 0:
-		percentage = max(5, 50-count/125)
-	}
-	if percentage >= 100 {
-		return count
-	}
-	return max(100, count*percentage/100)
-}
 
 // packer builds a FilterResponse.
 type packer struct {
@@ -70,37 +54,55 @@ type filtering struct {
 	inUse   *usageState
 }
 
-// Filter evaluates nodes in order until enough are feasible. The result does not depend on pods on nodes: nominated
-// nodes need no second evaluation, and a simulated node is evaluated as the node itself. The session is not locked
-// while the allocator runs, which may take long.
+// selection is what one Filter evaluates.
+type selection struct {
+	nodes     []*node
+	enough    int // feasible nodes; the search ends at one more
+	simulated bool
+}
+
+// Filter evaluates nodes in order until enough are feasible, or simulated nodes.
 func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
-	s, leave, err := h.enter(ctx, request.GetHeader(), exactly)
+	return h.filter(ctx, request.GetHeader(), func(s *session) (selection, error) {
+		switch what := request.GetWhat().(type) {
+		case *pb.FilterRequest_Search:
+			enough := int(what.Search.GetNumFeasibleNodesToFind())
+			if enough == 0 {
+				return selection{}, fail(pb.CallError_REASON_INVALID, "search.num_feasible_nodes_to_find is required")
+			}
+			nodes, err := s.nodesToSearch(what.Search)
+			return selection{nodes: nodes, enough: enough}, err
+		case *pb.FilterRequest_Simulation:
+			nodes, err := s.cache.simulatedNodes(what.Simulation)
+			return selection{nodes: nodes, enough: len(nodes), simulated: true}, err
+		}
+		return selection{}, fail(pb.CallError_REASON_INVALID, "search or simulation is required")
+	})
+}
+
+// filter evaluates what `choose` returns. The result does not depend on pods on nodes: nominated nodes need no second
+// evaluation, and a simulated node is evaluated as the node itself. The session is not locked while the allocator runs,
+// which may take long.
+func (h *host) filter(ctx context.Context, header *pb.CallHeader, choose func(*session) (selection, error)) (*pb.FilterResponse, error) {
+	s, leave, err := h.enter(ctx, header, exactly)
 	if err != nil {
 		return nil, err
 	}
-	found, nodes, err := s.startFiltering(request)
+	found, chosen, err := s.startFiltering(header, choose)
 	leave()
 	if err != nil {
 		return nil, err
 	}
 	defer found.close()
-	hypotheses := len(request.GetSimulatedNodes()) > 0
-	enough := len(nodes)
-	if !hypotheses {
-		enough = enoughNodes(len(nodes), int(request.GetPercentageOfNodesToScore()), request.GetFirstFeasibleOnly())
-		if given := int(request.GetNumFeasibleNodesToFind()); given > 0 { // Only inside a cycle.
-			enough = given
-		}
-	}
 	p := packer{reasons: map[string]uint32{}}
-	err = found.run(ctx, nodes, func(q *question) bool {
+	err = found.run(ctx, chosen.nodes, func(q *question) bool {
 		switch rejection := q.verdict.rejection; {
-		case rejection.GetCode() == pb.Code_CODE_ERROR && hypotheses: // For simulated nodes, a failure is a rejection.
+		case rejection.GetCode() == pb.Code_CODE_ERROR && chosen.simulated: // For simulated nodes, a failure is a rejection.
 			p.add(unresolvable(rejection.GetReasons()[0]))
 		case rejection.GetCode() == pb.Code_CODE_ERROR:
 			p.answer.Error = failing(`"`+pluginName+`" filter plugin`, rejection)
 			return false
-		case rejection == nil && p.feasible == enough:
+		case rejection == nil && p.feasible == chosen.enough:
 			return false
 		default:
 			p.add(rejection)
@@ -110,14 +112,14 @@ func (h *host) Filter(ctx context.Context, request *pb.FilterRequest) (*pb.Filte
 	return &p.answer, err
 }
 
-func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node, error) {
-	a, err := s.attempt(request.GetHeader())
+func (s *session) startFiltering(header *pb.CallHeader, choose func(*session) (selection, error)) (*filtering, selection, error) {
+	a, err := s.attempt(header)
 	if err != nil {
-		return nil, nil, err
+		return nil, selection{}, err
 	}
-	nodes, err := s.nodesToEvaluate(request)
+	chosen, err := choose(s)
 	if err != nil {
-		return nil, nil, err
+		return nil, selection{}, err
 	}
 	usage := s.cache.claims.usage
 	if a.allocates && a.inUse == nil {
@@ -127,31 +129,16 @@ func (s *session) startFiltering(request *pb.FilterRequest) (*filtering, []*node
 	if found.inUse != nil {
 		found.inUse.holders++ // The attempt may end during this call.
 	}
-	return found, nodes, nil
+	return found, chosen, nil
 }
 
-func (s *session) nodesToEvaluate(request *pb.FilterRequest) ([]*node, error) {
+// nodesToSearch returns the search's nodes, from its start offset on.
+func (s *session) nodesToSearch(search *pb.NodeSearch) ([]*node, error) {
 	m := s.cache
-	if hypotheses := request.GetSimulatedNodes(); len(hypotheses) > 0 {
-		if len(hypotheses) > maxHypotheses {
-			return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d hypotheses", len(hypotheses)))
-		}
-		nodes := make([]*node, len(hypotheses))
-		for i, hypothesis := range hypotheses {
-			if hypothesis.GetContinues() && (i == 0 || hypotheses[i-1].GetSlot() != hypothesis.GetSlot()) {
-				return nil, fail(pb.CallError_REASON_INVALID, "a hypothesis continues a hypothesis about another node")
-			}
-			if err := m.checkHypothesis(hypothesis); err != nil {
-				return nil, err
-			}
-			nodes[i] = m.nodes[hypothesis.GetSlot()]
-		}
-		return nodes, nil
-	}
 	nodes := make([]*node, 0, len(m.order))
-	if request.Nodes != nil {
+	if given := search.GetNodes(); given != nil {
 		var err error
-		if nodes, err = s.nodes(request.GetNodes()); err != nil {
+		if nodes, err = s.nodes(given); err != nil {
 			return nil, err
 		}
 	} else {
@@ -164,24 +151,43 @@ func (s *session) nodesToEvaluate(request *pb.FilterRequest) ([]*node, error) {
 	if len(nodes) == 0 {
 		return nil, nil
 	}
-	start := int(request.GetStartOffset()) % len(nodes)
+	start := int(search.GetStartOffset()) % len(nodes)
 	return append(nodes[start:len(nodes):len(nodes)], nodes[:start]...), nil
 }
 
-func (m *clusterCache) checkHypothesis(hypothesis *pb.SimulatedNode) error {
-	if m.nodes[hypothesis.GetSlot()] == nil {
-		return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", hypothesis.GetSlot()))
+// simulatedNodes checks the pods that are added and removed, and returns the nodes as they are.
+func (m *clusterCache) simulatedNodes(simulation *pb.NodeSimulation) ([]*node, error) {
+	simulated := simulation.GetNodes()
+	if len(simulated) > maxSimulatedNodes {
+		return nil, fail(pb.CallError_REASON_INVALID, fmt.Sprintf("%d simulated nodes", len(simulated)))
 	}
-	for _, uid := range hypothesis.GetRemovedPodUids() {
+	nodes := make([]*node, len(simulated))
+	for i, one := range simulated {
+		if one.GetContinues() && (i == 0 || simulated[i-1].GetSlot() != one.GetSlot()) {
+			return nil, fail(pb.CallError_REASON_INVALID, "a simulated node continues another node")
+		}
+		if err := m.checkSimulatedNode(one); err != nil {
+			return nil, err
+		}
+		nodes[i] = m.nodes[one.GetSlot()]
+	}
+	return nodes, nil
+}
+
+func (m *clusterCache) checkSimulatedNode(simulated *pb.SimulatedNode) error {
+	if m.nodes[simulated.GetSlot()] == nil {
+		return fail(pb.CallError_REASON_OBJECT_UNKNOWN, fmt.Sprintf("no node in slot %d", simulated.GetSlot()))
+	}
+	for _, uid := range simulated.GetRemovedPodUids() {
 		p := m.pods[uid]
 		if p == nil {
 			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 		}
-		if slot, placed := m.slotOf(p); !hypothesis.GetContinues() && (!placed || slot != hypothesis.GetSlot()) {
+		if slot, placed := m.slotOf(p); !simulated.GetContinues() && (!placed || slot != simulated.GetSlot()) {
 			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod "+uid+" is not there")
 		}
 	}
-	for _, uid := range hypothesis.GetAddedPodUids() {
+	for _, uid := range simulated.GetAddedPodUids() {
 		if m.pods[uid] == nil {
 			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod "+uid)
 		}

@@ -33,7 +33,8 @@ type fakeShim struct {
 	// Pushes that the test has not read yet, by kind; the reader goroutine fills them.
 	acks    chan *pb.Ack
 	effects chan *pb.Effect
-	wakes   chan *pb.QueueHint
+	pushes  chan uint64 // push_id of effects
+	hints   chan *pb.QueueHint
 	slots   uint32
 }
 
@@ -64,7 +65,7 @@ func joinShim(t *testing.T, connection *grpc.ClientConn, session, args string, n
 	t.Helper()
 	s := &fakeShim{
 		t: t, connection: connection, instance: "claims-test", session: session,
-		acks: make(chan *pb.Ack, 1), effects: make(chan *pb.Effect, 100), wakes: make(chan *pb.QueueHint, 1000),
+		acks: make(chan *pb.Ack, 1), effects: make(chan *pb.Effect, 100), pushes: make(chan uint64, 100), hints: make(chan *pb.QueueHint, 1000),
 	}
 	profile := &pb.ProfileConfig{Name: "default-scheduler"}
 	if args != "" {
@@ -106,10 +107,11 @@ func (s *fakeShim) sync(nodes int, changes ...*pb.Change) {
 				}
 				s.acks <- push.Ack
 			case *pb.SyncResponse_Effect:
+				s.pushes <- response.GetPushId()
 				s.effects <- push.Effect
 			case *pb.SyncResponse_QueueHints:
-				for _, wake := range push.QueueHints.GetHints() {
-					s.wakes <- wake
+				for _, hint := range push.QueueHints.GetHints() {
+					s.hints <- hint
 				}
 			}
 		}
@@ -199,6 +201,10 @@ func (s *fakeShim) headerFrom() *pb.CallHeader {
 	return header
 }
 
+func searchOf(header *pb.CallHeader, enough uint32) *pb.FilterRequest {
+	return &pb.FilterRequest{Header: header, What: &pb.FilterRequest_Search{Search: &pb.NodeSearch{NumFeasibleNodesToFind: enough}}}
+}
+
 // try runs an attempt up to Filter; it returns the feasible nodes, or the reason why there are none.
 func (s *fakeShim) try(pod *pb.Pod) (feasible []string, reason string) {
 	s.t.Helper()
@@ -207,7 +213,7 @@ func (s *fakeShim) try(pod *pb.Pod) (feasible []string, reason string) {
 	if began.GetRejection() != nil {
 		return nil, began.GetRejection().GetReasons()[0]
 	}
-	found := call(s, pb.NewFilterServiceClient(s.connection).Filter, &pb.FilterRequest{Header: s.header()})
+	found := call(s, pb.NewFilterServiceClient(s.connection).Filter, searchOf(s.header(), 1000))
 	if found.GetError() != nil {
 		return nil, "error: " + found.GetError().GetReasons()[0]
 	}
@@ -225,7 +231,7 @@ func (s *fakeShim) try(pod *pb.Pod) (feasible []string, reason string) {
 func (s *fakeShim) postFilter() string {
 	s.t.Helper()
 	answer := call(s, pb.NewPostFilterServiceClient(s.connection).PostFilter, &pb.PostFilterRequest{Header: s.header()})
-	return answer.GetRejection().GetReasons()[0]
+	return answer.GetRejection().GetStatus().GetReasons()[0]
 }
 
 func (s *fakeShim) score(slots ...uint32) []byte {

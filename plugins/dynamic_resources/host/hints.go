@@ -14,8 +14,8 @@ import (
 const (
 	// How many events are kept for running attempts; older ones lead to a retry.
 	maxEvents = 4096
-	// The maximum number of wakes in a push.
-	maxWakes = 4096
+	// The maximum number of hints in a push.
+	maxHints = 4096
 )
 
 // recordedEvent is an event, with its object before and after.
@@ -46,7 +46,7 @@ func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncRespons
 		*h = *newHints() // A snapshot ends all waits.
 		return nil
 	}
-	var wakes []*pb.QueueHint
+	var found []*pb.QueueHint
 	for uid := range m.renamed {
 		if h.waiting[uid] != nil {
 			h.index(uid, m.pods[uid])
@@ -62,11 +62,11 @@ func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncRespons
 		}
 		h.waiting[pod.GetUid()] = pod
 		h.index(pod.GetUid(), m.pods[pod.GetUid()])
-		wakes = h.catchUp(m, pod, wakes)
+		found = h.catchUp(m, pod, found)
 	}
 	for _, sent := range request.GetEvents() {
 		event := recordedEvent{QueueEvent: sent, named: m.renamed[sent.GetPodUid()]}
-		if object := sent.GetObject().GetGenericObject(); object.GetResource() == claimResource {
+		if object := sent.GetObject(); object.GetKind() == claimResource {
 			name := object.GetNamespace() + "/" + object.GetName()
 			event.after = m.claims.byName[name]
 			if before, changed := m.before[name]; changed {
@@ -75,12 +75,12 @@ func (h *hints) take(m *clusterCache, request *pb.SyncRequest) []*pb.SyncRespons
 				event.before = event.after
 			}
 		}
-		wakes = h.evaluate(m, event, wakes)
+		found = h.evaluate(m, event, found)
 		h.log = append(h.log, event)
 	}
 	h.trim(request.GetEventsNeededFrom())
 	var pushes []*pb.SyncResponse
-	for some := range slices.Chunk(wakes, maxWakes) {
+	for some := range slices.Chunk(found, maxHints) {
 		pushes = append(pushes, &pb.SyncResponse{Push: &pb.SyncResponse_QueueHints{QueueHints: &pb.QueueHints{Hints: some}}})
 	}
 	return pushes
@@ -135,22 +135,22 @@ func (h *hints) forget(uid string) {
 }
 
 // catchUp checks the events during the last attempt of a pod that now waits.
-func (h *hints) catchUp(m *clusterCache, pod *pb.UnschedulablePod, wakes []*pb.QueueHint) []*pb.QueueHint {
+func (h *hints) catchUp(m *clusterCache, pod *pb.UnschedulablePod, found []*pb.QueueHint) []*pb.QueueHint {
 	if pod.GetSince() < h.from {
 		h.forget(pod.GetUid())
-		return append(wakes, &pb.QueueHint{Uid: pod.GetUid(), Plugin: pluginName})
+		return append(found, &pb.QueueHint{Uid: pod.GetUid(), Plugin: pluginName})
 	}
 	first := sort.Search(len(h.log), func(i int) bool { return h.log[i].GetNumber() >= pod.GetSince() })
 	for _, event := range h.log[first:] {
 		if h.helps(m, pod.GetUid(), event) {
-			return h.wake(pod.GetUid(), event, wakes)
+			return h.hint(pod.GetUid(), event, found)
 		}
 	}
-	return wakes
+	return found
 }
 
 // evaluate finds the waiting pods that an event helps.
-func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.QueueHint) []*pb.QueueHint {
+func (h *hints) evaluate(m *clusterCache, event recordedEvent, found []*pb.QueueHint) []*pb.QueueHint {
 	candidates := func(yield func(string) bool) {
 		for uid := range h.waiting {
 			if !yield(uid) {
@@ -178,14 +178,14 @@ func (h *hints) evaluate(m *clusterCache, event recordedEvent, wakes []*pb.Queue
 	}
 	slices.Sort(helped)
 	for _, uid := range helped {
-		wakes = h.wake(uid, event, wakes)
+		found = h.hint(uid, event, found)
 	}
-	return wakes
+	return found
 }
 
-func (h *hints) wake(uid string, event recordedEvent, wakes []*pb.QueueHint) []*pb.QueueHint {
+func (h *hints) hint(uid string, event recordedEvent, found []*pb.QueueHint) []*pb.QueueHint {
 	h.forget(uid)
-	return append(wakes, &pb.QueueHint{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
+	return append(found, &pb.QueueHint{Uid: uid, Plugin: pluginName, Event: event.GetEvent(), Number: event.GetNumber()})
 }
 
 // deallocates returns whether the claim released devices.

@@ -148,9 +148,19 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	if len(problems) > 0 {
 		return &pb.ConfigureResponse{Problems: problems}, nil
 	}
+	oldest, full := "", false
 	if s == nil {
-		if !h.makeRoom() {
+		// It locks all sessions, so none may be locked here.
+		if oldest, full = h.sessionToForget(); full && oldest == "" {
 			return nil, fail(pb.CallError_REASON_INVALID, "too many sessions")
+		}
+	}
+	if request.GetValidateOnly() {
+		return &pb.ConfigureResponse{}, nil
+	}
+	if s == nil {
+		if full {
+			delete(h.sessions, oldest)
 		}
 		s = &session{id: request.GetSessionId(), changed: make(chan struct{})}
 		s.forget()
@@ -193,12 +203,12 @@ func readProfiles(from []*pb.ProfileConfig) (map[string]args, []*pb.ConfigProble
 	return profiles, problems
 }
 
-// makeRoom forgets the least recently active shim if there are too many; false: all are connected.
-func (h *host) makeRoom() bool {
+// sessionToForget returns whether a new session needs the place of another one, and of which: the least recently
+// active shim's, empty if all are connected.
+func (h *host) sessionToForget() (oldest string, full bool) {
 	if len(h.sessions) < maxSessions {
-		return true
+		return "", false
 	}
-	oldest := ""
 	for id, s := range h.sessions {
 		s.mu.Lock()
 		connected := s.cancel != nil
@@ -207,8 +217,7 @@ func (h *host) makeRoom() bool {
 			oldest = id
 		}
 	}
-	delete(h.sessions, oldest)
-	return oldest != ""
+	return oldest, true
 }
 
 func (h *host) find(id string) *session {
@@ -239,15 +248,20 @@ func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResp
 	return response, nil
 }
 
-func (h *host) Drain(_ context.Context, request *pb.DrainRequest) (*pb.DrainResponse, error) {
+func (h *host) EndSession(_ context.Context, request *pb.EndSessionRequest) (*pb.EndSessionResponse, error) {
 	s := h.find(request.GetSessionId())
 	if s == nil {
-		return &pb.DrainResponse{}, nil
+		return &pb.EndSessionResponse{}, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.draining = true
-	return &pb.DrainResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
+	return &pb.EndSessionResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
+}
+
+func (h *host) Drain(context.Context, *pb.DrainRequest) (*pb.DrainResponse, error) {
+	h.draining.Store(true)
+	return &pb.DrainResponse{AttemptsInFlight: h.attemptsInFlight()}, nil
 }
 
 // drain rejects new attempts, and returns when none is left, or after the timeout; false: some were left.
@@ -256,7 +270,7 @@ func (h *host) drain(timeout time.Duration) bool {
 	end := time.After(timeout)
 	ticker := time.NewTicker(drainInterval)
 	defer ticker.Stop()
-	for h.busy() {
+	for h.attemptsInFlight() > 0 {
 		select {
 		case <-end:
 			return false
@@ -266,16 +280,15 @@ func (h *host) drain(timeout time.Duration) bool {
 	return true
 }
 
-func (h *host) busy() bool {
+// attemptsInFlight counts the attempts of all sessions.
+func (h *host) attemptsInFlight() uint32 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	count := 0
 	for _, s := range h.sessions {
 		s.mu.Lock()
-		busy := len(s.attempts) > 0
+		count += len(s.attempts)
 		s.mu.Unlock()
-		if busy {
-			return true
-		}
 	}
-	return false
+	return uint32(count)
 }

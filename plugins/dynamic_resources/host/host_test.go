@@ -132,7 +132,7 @@ func TestFilterTimeout(t *testing.T) {
 	call(slow, pb.NewPreFilterServiceClient(s.connection).PreFilter, &pb.PreFilterRequest{Header: slow.header(), PodUid: p.GetUid()})
 	header := slow.header()
 	go func() {
-		_, err := pb.NewFilterServiceClient(s.connection).Filter(context.Background(), &pb.FilterRequest{Header: header})
+		_, err := pb.NewFilterServiceClient(s.connection).Filter(context.Background(), searchOf(header, 1))
 		done <- fmt.Sprint(err)
 	}()
 	feasible, _ := slow.try(q)
@@ -162,19 +162,33 @@ func TestErrorsOfTheContract(t *testing.T) {
 		header := s.header()
 		test.change(header)
 		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
-		_, err := filter(ctx, &pb.FilterRequest{Header: header})
+		_, err := filter(ctx, searchOf(header, 1))
 		cancel()
 		if code, reason := errorOf(t, err); code != codeOf[test.want] || reason != test.want {
 			t.Errorf("%s: %v %v", what, err, reason)
 		}
 	}
-	call(s, pb.NewPluginHostServiceClient(s.connection).Drain, &pb.DrainRequest{SessionId: s.session})
+	s.try(p)
+	for what, test := range map[string]struct {
+		request *pb.FilterRequest
+		says    string
+	}{
+		"no question":          {&pb.FilterRequest{}, "search or simulation is required"},
+		"no number":            {searchOf(nil, 0), "search.num_feasible_nodes_to_find is required"},
+		"continues other node": {simulationOf(&pb.SimulatedNode{Continues: true}), "a simulated node continues another node"},
+	} {
+		test.request.Header = s.header()
+		_, err := filter(context.Background(), test.request)
+		code, reason := errorOf(t, err)
+		expect(t, what, fmt.Sprint(code, reason, status.Convert(err).Message()), fmt.Sprint(codes.InvalidArgument, pb.CallError_REASON_INVALID, test.says))
+	}
+	call(s, pb.NewPluginHostServiceClient(s.connection).EndSession, &pb.EndSessionRequest{SessionId: s.session})
 	s.attempt++
 	preFilter := pb.NewPreFilterServiceClient(s.connection).PreFilter
 	_, err := preFilter(context.Background(), &pb.PreFilterRequest{Header: s.header(), PodUid: p.GetUid()})
 	code, reason := errorOf(t, err)
-	expect(t, "drained", reason, pb.CallError_REASON_DRAINING)
-	expect(t, "drained", code, codes.Unavailable)
+	expect(t, "ended", reason, pb.CallError_REASON_DRAINING)
+	expect(t, "ended", code, codes.Unavailable)
 
 	sync, err := pb.NewClusterStateServiceClient(s.connection).Sync(context.Background())
 	if err != nil {
@@ -186,6 +200,122 @@ func TestErrorsOfTheContract(t *testing.T) {
 	_, err = sync.Recv()
 	_, reason = errorOf(t, err)
 	expect(t, "a stream of an unknown session", reason, pb.CallError_REASON_SESSION_UNKNOWN)
+}
+
+func simulationOf(nodes ...*pb.SimulatedNode) *pb.FilterRequest {
+	return &pb.FilterRequest{What: &pb.FilterRequest_Simulation{Simulation: &pb.NodeSimulation{Nodes: nodes}}}
+}
+
+func TestSearchAndSimulation(t *testing.T) {
+	p := podUsing("p")
+	s := newShim(t, 4, upsertPod(p))
+	s.try(p)
+	filter := func(request *pb.FilterRequest) string {
+		request.Header = s.header()
+		answer := call(s, pb.NewFilterServiceClient(s.connection).Filter, request)
+		return fmt.Sprint(answer.GetProcessed(), answer.GetFeasible())
+	}
+	expect(t, "one is enough", filter(searchOf(nil, 1)), "1 [1]")
+	expect(t, "more than there are", filter(searchOf(nil, 5)), "4 [15]")
+	expect(t, "every simulated node", filter(simulationOf(&pb.SimulatedNode{Slot: 2}, &pb.SimulatedNode{Slot: 0, AddedPodUids: []string{p.GetUid()}})), "2 [3]")
+
+	cycle := func(request *pb.CycleRequest) *pb.CycleResponse {
+		stream, err := pb.NewCycleServiceClient(s.connection).Cycle(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.attempt++
+		request.Header, request.DeadlineMicros = s.header(), 5e6
+		if err := stream.Send(request); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := stream.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer
+	}
+	found := cycle(&pb.CycleRequest{PodUid: p.GetUid(), Search: &pb.NodeSearch{NumFeasibleNodesToFind: 2, StartOffset: 1}})
+	expect(t, "a cycle's number", found.GetEvaluation().GetFilter().GetProcessed(), 2)
+	found = cycle(&pb.CycleRequest{PodUid: p.GetUid(), Search: &pb.NodeSearch{}, PercentageOfNodesToScore: 1})
+	expect(t, "a percentage of few nodes", found.GetEvaluation().GetFilter().GetProcessed(), 4)
+	expect(t, "an unknown pod", cycle(&pb.CycleRequest{PodUid: "x"}).GetError().GetReason(), pb.CallError_REASON_OBJECT_UNKNOWN)
+	q := podAgain(s, "q", "missing")
+	rejected := cycle(&pb.CycleRequest{PodUid: q.GetUid(), Search: &pb.NodeSearch{}})
+	expect(t, "PreFilter rejects", rejected.GetRejection().GetPreFilter().GetRejectedBy(), []string{pluginName})
+	for _, test := range []struct{ count, percentage, want int }{
+		{99, 1, 99}, {100, 1, 100}, {1000, 5, 100}, {1000, 20, 200}, {1000, 100, 1000}, {1000, 200, 1000}, {1000, 0, 420}, {10000, 0, 500},
+	} {
+		expect(t, fmt.Sprint(test), numFeasibleNodesToFind(test.count, test.percentage), test.want)
+	}
+}
+
+func TestValidateOnlyChangesNothing(t *testing.T) {
+	s := newShim(t, 1)
+	plugins := pb.NewPluginHostServiceClient(s.connection)
+	check := func(session, args string) string {
+		answer := call(s, plugins.Configure, &pb.ConfigureRequest{
+			SessionId: session, ValidateOnly: true,
+			Profiles: []*pb.ProfileConfig{{Name: "other", Args: []*pb.PluginArgs{{Plugin: pluginName, ArgsJson: args}}}},
+		})
+		var fields []string
+		for _, problem := range answer.GetProblems() {
+			fields = append(fields, problem.GetField())
+		}
+		return fmt.Sprint(fields)
+	}
+	expect(t, "a fault", check("new", `{"filterTimeout":"-1s"}`), "[filterTimeout]")
+	for i := range 2 * maxSessions {
+		expect(t, "sound", check(fmt.Sprint("new-", i), ""), "[]")
+	}
+	probe := call(s, plugins.Probe, &pb.ProbeRequest{SessionId: "new-0"})
+	expect(t, "no session", probe.GetState(), pb.ProbeResponse_STATE_INITIALIZING)
+	expect(t, "sound for this session", check(s.session, ""), "[]")
+	p := podUsing("p")
+	s.delta(upsertPod(p))
+	feasible, _ := s.try(p) // With the profile that it had.
+	expect(t, "the configuration of before", feasible, []string{"node-0"})
+	_, err := pb.NewPreFilterServiceClient(s.connection).PreFilter(context.Background(), &pb.PreFilterRequest{
+		Header: &pb.CallHeader{SessionId: "new-0", Instance: s.instance}})
+	_, reason := errorOf(t, err)
+	expect(t, "no session", reason, pb.CallError_REASON_SESSION_UNKNOWN)
+}
+
+func TestASessionIsConfiguredAgainWhileAllPlacesAreTaken(t *testing.T) {
+	s := newShim(t, 1)
+	plugins := pb.NewPluginHostServiceClient(s.connection)
+	for i := range maxSessions - 1 {
+		call(s, plugins.Configure, &pb.ConfigureRequest{SessionId: fmt.Sprint("other-", i)})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := plugins.Configure(ctx, &pb.ConfigureRequest{SessionId: s.session}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Drain is about the host: all its sessions, and those to come.
+func TestDrainAsksTheHostToLeave(t *testing.T) {
+	p := podUsing("p")
+	first := newShim(t, 1, upsertPod(p))
+	second := joinShim(t, first.connection, "session-2", "", 1, upsertPod(p))
+	first.try(p)
+	second.try(p)
+	plugins := pb.NewPluginHostServiceClient(first.connection)
+	expect(t, "attempts of all sessions", call(first, plugins.Drain, &pb.DrainRequest{}).GetAttemptsInFlight(), 2)
+	for _, session := range []string{first.session, second.session, "", "session-3"} {
+		probe := call(first, plugins.Probe, &pb.ProbeRequest{SessionId: session})
+		expect(t, "the state for session "+session, probe.GetState(), pb.ProbeResponse_STATE_DRAINING)
+	}
+	_, err := plugins.Configure(context.Background(), &pb.ConfigureRequest{SessionId: "session-3"})
+	_, reason := errorOf(t, err)
+	expect(t, "a new session", reason, pb.CallError_REASON_DRAINING)
+	_, err = pb.NewFilterServiceClient(first.connection).Filter(context.Background(), searchOf(second.header(), 1))
+	expect(t, "attempts go on", err, error(nil))
+	second.attempt++
+	_, err = pb.NewPreFilterServiceClient(first.connection).PreFilter(context.Background(), &pb.PreFilterRequest{Header: second.header(), PodUid: p.GetUid()})
+	_, reason = errorOf(t, err)
+	expect(t, "a new attempt", reason, pb.CallError_REASON_DRAINING)
 }
 
 // errorOf reads the contract's error as any client in Go does.

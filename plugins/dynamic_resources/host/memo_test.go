@@ -38,9 +38,7 @@ func (s *story) slice(n int) {
 	node := fmt.Sprintf("node-%d", n)
 	if s.objects["slice "+node] != nil && s.dice.IntN(3) == 0 {
 		delete(s.objects, "slice "+node)
-		s.shim.delta(&pb.Change{Change: &pb.Change_ObjectRemove{ObjectRemove: &pb.ClusterObject{Object: &pb.ClusterObject_GenericObject{
-			GenericObject: &pb.GenericObject{Resource: sliceResource, Name: "slice-" + node},
-		}}}})
+		s.shim.delta(&pb.Change{Change: &pb.Change_ObjectRemove{ObjectRemove: &pb.ObjectReference{Kind: sliceResource, Name: "slice-" + node}}})
 		return
 	}
 	var all []resourceapi.Device

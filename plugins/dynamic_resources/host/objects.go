@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -110,44 +111,70 @@ func decodeAll(request *pb.SyncRequest, warn *warnings) []any {
 }
 
 // setObject adds or replaces an object, or removes it if nil.
-func (m *clusterCache) setObject(named *pb.GenericObject, object any) {
-	switch named.GetResource() {
+func (m *clusterCache) setObject(resource, namespace, name string, object any) {
+	switch resource {
 	case claimResource:
 		made, _ := object.(*claim)
-		name := named.GetNamespace() + "/" + named.GetName()
+		name := namespace + "/" + name
 		if _, seen := m.before[name]; !seen {
 			m.before[name] = m.claims.byName[name]
 		}
 		m.claims.set(name, made)
 	case sliceResource:
 		slice, _ := object.(*resourceapi.ResourceSlice)
-		m.claims.inventory.setSlice(named.GetName(), slice)
+		m.claims.inventory.setSlice(name, slice)
 	case classResource:
 		class, _ := object.(*resourceapi.DeviceClass)
-		m.claims.inventory.setClass(named.GetName(), class)
+		m.claims.inventory.setClass(name, class)
 	}
 }
 
-// warnings logs once per object, so that a malformed one does not fill the log. Thread-safe.
+// warnings logs each kind of warning once, so that repetitions do not fill the log. Thread-safe.
 type warnings struct {
 	mu    sync.Mutex
 	given map[string]bool
 }
 
-// How many objects are remembered; then it starts over.
+// How many warnings are remembered; then it starts over.
 const maxWarnings = 4096
 
 func newWarnings() *warnings { return &warnings{given: map[string]bool{}} }
 
-func (w *warnings) about(kind, namespace, name, uid string, err error) {
+// isNew returns whether the key's warning was not given yet.
+func (w *warnings) isNew(key string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.given[kind+"/"+uid] {
-		return
+	if w.given[key] {
+		return false
 	}
 	if len(w.given) >= maxWarnings {
 		clear(w.given)
 	}
-	w.given[kind+"/"+uid] = true
-	slog.Warn("object ignored: malformed", "kind", kind, "object", fmt.Sprintf("%s/%s", namespace, name), "uid", uid, "error", err)
+	w.given[key] = true
+	return true
+}
+
+// about logs an object that cannot be read, once per object.
+func (w *warnings) about(kind, namespace, name, uid string, err error) {
+	if w.isNew(kind + "/" + uid) {
+		slog.Warn("object ignored: malformed", "kind", kind, "object", fmt.Sprintf("%s/%s", namespace, name), "uid", uid, "error", err)
+	}
+}
+
+// aboutWrite logs a background write that was not carried out, once per purpose of the write and outcome.
+func (w *warnings) aboutWrite(effect *pb.Effect, result *pb.PushResult) {
+	var object interface {
+		GetResource() string
+		GetNamespace() string
+		GetName() string
+	} = effect.GetPatchObject()
+	if effect.GetDeleteObject() != nil {
+		object = effect.GetDeleteObject()
+	}
+	purpose, _, _ := strings.Cut(effect.GetKey(), "-")
+	if w.isNew("write/" + purpose + "/" + result.GetOutcome().String()) {
+		slog.Warn("background write not carried out; it is requested again for up to a minute while it is needed",
+			"purpose", purpose, "kind", object.GetResource(), "object", object.GetNamespace()+"/"+object.GetName(),
+			"outcome", strings.TrimPrefix(result.GetOutcome().String(), "OUTCOME_"), "error", result.GetMessage())
+	}
 }

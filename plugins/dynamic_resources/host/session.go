@@ -20,6 +20,8 @@ type session struct {
 	outbox    *outbox       // of that stream
 	attempts  map[uint64]*attempt
 	writes    map[string]*backgroundWrite
+	lastPush  uint64                // SyncResponse.push_id of the last push that has one
+	pushed    map[uint64]*pb.Effect // by push_id, until the shim says what became of it
 	hints     *hints
 	draining  bool
 	lastHeard time.Time
@@ -31,7 +33,7 @@ func (s *session) start(cancel func(), warn *warnings) (*clusterCache, *outbox) 
 	if s.cancel != nil {
 		s.cancel()
 	}
-	s.cache, s.cancel, s.outbox = newClusterCache(warn), cancel, newOutbox()
+	s.cache, s.cancel, s.outbox, s.pushed = newClusterCache(warn), cancel, newOutbox(), map[uint64]*pb.Effect{}
 	s.forget()
 	return s.cache, s.outbox
 }

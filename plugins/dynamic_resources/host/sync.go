@@ -162,6 +162,7 @@ func (s *session) take(mine *clusterCache, pushes *outbox, message received) (*p
 		return nil, nil // Replaced; the stream is about to end.
 	}
 	request := message.request
+	s.takePushResults(request.GetPushResults(), mine.warn)
 	// First, so that nothing has to be copied for them.
 	for _, id := range request.GetEndedAttempts() {
 		s.end(id)

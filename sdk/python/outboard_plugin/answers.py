@@ -40,17 +40,6 @@ def failure(name: str, error: BaseException) -> Any:
     return pb.PluginStatus(plugin=name, code=pb.CODE_ERROR, reasons=[raised(name, error)])
 
 
-def enough_nodes(count: int, percentage: int, first_only: bool) -> int:
-    """The number of feasible nodes that ends the search, as filter.proto defines it."""
-    if first_only:
-        return 1
-    if count < 100:
-        return count
-    if percentage == 0:
-        percentage = max(5, 50 - count // 125)
-    return max(100, count * percentage // 100)
-
-
 def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[Any], Optional[BaseException]]:
     """The plugin's verdicts up to the first node on which it fails, and the error."""
     said: List[Any] = []

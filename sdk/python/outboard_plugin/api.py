@@ -119,7 +119,8 @@ class Cluster:
         self.version = 0
         self.pods: Dict[str, Pod] = {}  # by uid, of every scheduler
         self.namespaces: Dict[str, Any] = {}  # by name
-        self.objects: Dict[Tuple[str, str, str], Any] = {}  # (kind, namespace, name) → ClusterObject
+        # (kind, namespace, name) → ClusterObject. The kind is Kubernetes': `Service`; of a GenericObject its resource.
+        self.objects: Dict[Tuple[str, str, str], Any] = {}
         self.waiting: Dict[str, int] = {}  # uid → attempt_id
         self._slots: Dict[int, Node] = {}
         self._names: Dict[str, Node] = {}
@@ -175,11 +176,14 @@ class Plugin:
     # in large clusters. `cluster` is empty. All plugins of a host must have the same value.
     inline_nodes: bool = False
 
-    def configure(self, args: Any) -> None:
+    def configure(self, args: Any) -> Optional[Sequence[str]]:
         """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject
-        unknown arguments."""
+        unknown arguments. May return warnings, each "field: cause": the shim shows them and uses the arguments all the same.
+
+        Must have no effect outside of the plugin: the shim may only ask whether the arguments are valid."""
         if args:
             raise ValueError(f"{min(args)}: the plugin takes no arguments")
+        return None
 
     def pre_enqueue(self, pod: Pod) -> Verdict:
         """Return Reject to keep the pod out of the active queue."""

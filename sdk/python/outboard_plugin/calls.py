@@ -10,7 +10,7 @@ from outboard_plugin.host import Host, Session, point_value
 from outboard_plugin.proto import pb
 
 MAX_PODS_A_CALL = 4096
-MAX_HYPOTHESES = 65536
+MAX_SIMULATED_NODES = 65536
 
 
 class Calls:
@@ -55,13 +55,12 @@ class Calls:
             raise CallFailed("ATTEMPT_UNKNOWN", f"no attempt {request.header.attempt_id}")
         return uid
 
-    def _nodes(self, session: Session, request: Any) -> Sequence[api.Node]:
-        """The nodes of the request."""
-        slots = request.nodes.slots
+    def _nodes(self, session: Session, slots: Any, sent: Any) -> Sequence[api.Node]:
+        """The nodes in these slots; `sent` are the request's inline_nodes."""
         if self.host.inline_nodes:
-            if len(slots) != len(request.inline_nodes):
+            if len(slots) != len(sent):
                 raise CallFailed("INVALID", "inline_nodes and nodes differ in length")
-            return list(map(session.inline_node, slots, request.inline_nodes))
+            return list(map(session.inline_node, slots, sent))
         cluster = self._cluster(session)
         nodes = [cluster._slots.get(slot) for slot in slots]  # pylint: disable=protected-access
         found = [node for node in nodes if node is not None]
@@ -82,7 +81,7 @@ class Calls:
     def PreFilter(self, request: Any, context: Any) -> Any:  # noqa: N802: names of RPCs
         with self.host.changed:
             session = self._session(request, context)
-            if self.host.draining or session.draining:
+            if self.host.draining or session.ended:
                 raise CallFailed("DRAINING", "the host accepts no new attempts")
             if request.header.attempt_id == 0:
                 raise CallFailed("INVALID", "attempt_id is required")
@@ -116,34 +115,45 @@ class Calls:
             session = self._session(request, context)
             pod = self._pod_of_attempt(session, request)
             plugins = self._plugins(session, request, "FILTER")
-            if len(request.simulated_nodes) > MAX_HYPOTHESES:
-                raise CallFailed("INVALID", f"{len(request.simulated_nodes)} hypotheses")
-            if request.simulated_nodes:
-                return answers.evaluate_each(plugins, pod, self._hypothetical_nodes(session, request))
-            nodes = self._nodes(session, request) if request.HasField("nodes") else self._cluster(session).nodes
-            enough = answers.enough_nodes(len(nodes), request.percentage_of_nodes_to_score, request.first_feasible_only)
-            return answers.search(plugins, pod, nodes, request.start_offset, enough)
+            what = request.WhichOneof("what")
+            if what == "simulation":
+                return answers.evaluate_each(plugins, pod, self._simulated_nodes(session, request))
+            if what != "search":
+                raise CallFailed("INVALID", "search or simulation is required")
+            search = request.search
+            if search.num_feasible_nodes_to_find == 0:
+                raise CallFailed("INVALID", "num_feasible_nodes_to_find must be at least 1")
+            if search.HasField("nodes") or self.host.inline_nodes:
+                nodes = self._nodes(session, search.nodes.slots, request.inline_nodes)
+            else:
+                nodes = self._cluster(session).nodes
+            # Every node that comes with the call is evaluated.
+            enough = len(nodes) if self.host.inline_nodes else search.num_feasible_nodes_to_find
+            return answers.search(plugins, pod, nodes, search.start_offset, enough)
 
-    def _hypothetical_nodes(self, session: Session, request: Any) -> List[api.Node]:
+    def _simulated_nodes(self, session: Session, request: Any) -> List[api.Node]:
+        simulated_nodes = request.simulation.nodes
+        if len(simulated_nodes) > MAX_SIMULATED_NODES:
+            raise CallFailed("INVALID", f"{len(simulated_nodes)} simulated nodes, more than {MAX_SIMULATED_NODES}")
         if self.host.inline_nodes:
-            if len(request.inline_nodes) != len(request.simulated_nodes):
-                raise CallFailed("INVALID", "inline_nodes and hypotheses differ in length")
+            if len(request.inline_nodes) != len(simulated_nodes):
+                raise CallFailed("INVALID", "inline_nodes and simulated nodes differ in length")
             all_sent = map(pb.InlineNode.FromString, request.inline_nodes)
-            return [api.Node(hypothesis.slot, sent.node, sent) for hypothesis, sent in zip(request.simulated_nodes, all_sent)]
+            return [api.Node(simulated.slot, sent.node, sent) for simulated, sent in zip(simulated_nodes, all_sent)]
         nodes: List[api.Node] = []
         node: Optional[api.Node] = None
-        for hypothesis in request.simulated_nodes:
-            if not hypothesis.continues:
-                node = self._cluster(session).node(hypothesis.slot)
+        for simulated in simulated_nodes:
+            if not simulated.continues:
+                node = self._cluster(session).node(simulated.slot)
                 if node is None:
-                    raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {hypothesis.slot}")
-            elif node is None or node.slot != hypothesis.slot:
-                raise CallFailed("INVALID", "a hypothesis continues a hypothesis about another node")
+                    raise CallFailed("OBJECT_UNKNOWN", f"no node in slot {simulated.slot}")
+            elif node is None or node.slot != simulated.slot:
+                raise CallFailed("INVALID", "a simulated node continues a simulation of another node")
             pods = dict(node.pods)
-            for uid in hypothesis.removed_pod_uids:
+            for uid in simulated.removed_pod_uids:
                 if pods.pop(uid, None) is None:
                     raise CallFailed("OBJECT_UNKNOWN", f"pod {uid} is not on the node")
-            for uid in hypothesis.added_pod_uids:
+            for uid in simulated.added_pod_uids:
                 pods[uid] = self._pod(session, uid, None)
             node = node.with_pods(pods)
             nodes.append(node)
@@ -153,14 +163,14 @@ class Calls:
         with self.host.changed:
             session = self._session(request, context)
             self._pod_of_attempt(session, request)
-            self._nodes(session, request)
+            self._nodes(session, request.nodes.slots, request.inline_nodes)
             return pb.PreScoreResponse()
 
     def Score(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.host.changed:
             session = self._session(request, context)
             pod = self._pod_of_attempt(session, request)
-            nodes = self._nodes(session, request)
+            nodes = self._nodes(session, request.nodes.slots, request.inline_nodes)
             response = pb.ScoreResponse()
             for name, plugin in self._plugins(session, request, "SCORE"):
                 try:

@@ -155,16 +155,22 @@ class ClusterCache:
         if change.WhichOneof("object"):
             self.cluster.objects[self._key(change)] = change
 
-    def _object_remove(self, change: Any) -> None:
-        if change.WhichOneof("object"):
-            self.cluster.objects.pop(self._key(change), None)
+    def _object_remove(self, named: Any) -> None:
+        self.cluster.objects.pop((named.kind, named.namespace, named.name), None)
 
     @staticmethod
     def _key(change: Any) -> Any:
-        kind = change.WhichOneof("object")
-        named = getattr(change, kind)
-        # A workload's kind is part of its name; a kind without namespaces has no such field.
-        return (getattr(named, "kind", kind), getattr(named, "namespace", ""), named.name)
+        """The key of a ClusterObject, with the parts of an ObjectReference."""
+        field = change.WhichOneof("object")
+        named = getattr(change, field)
+        if field == "pod_controller":
+            kind = named.kind
+        elif field == "generic_object":
+            kind = named.resource
+        else:
+            kind = named.DESCRIPTOR.name.replace("Csi", "CSI")
+        # A kind without namespaces has no such field.
+        return (kind, getattr(named, "namespace", ""), named.name)
 
     def _put(self, uid: str, slot: int, nominated: bool) -> None:
         node = self.cluster._slots[slot]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 import logging
 import queue
 import re
 import threading
 import time
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 import grpc
 
@@ -25,6 +26,8 @@ MAX_SESSIONS = 64
 SESSION_ID = re.compile("[a-z0-9-]{1,63}")
 # The period of acknowledgements of changes; the contract requires one per second. A snapshot is acknowledged at once.
 ACK_SECONDS = 0.4
+# Pushes that wait for a result. The limit is for a shim that answers none.
+MAX_UNANSWERED_PUSHES = 10000
 
 
 # By point, in the profile's order.
@@ -44,8 +47,10 @@ class Session:
         self.stream = 0  # number of the stream that updates the cluster cache
         self.connected = False  # that stream is open
         self.attempts: Dict[int, str] = {}  # attempt_id → pod uid
-        self.draining = False
+        self.ended = False  # the shim leaves
         self.last_heard = time.monotonic()
+        self._unanswered: Dict[int, str] = {}  # push_id of the stream → what was pushed, for logs
+        self._push_ids = itertools.count(1)
         self._inline: Dict[int, Tuple[bytes, api.Node]] = {}  # by slot, the last received ones
 
     def inline_node(self, slot: int, sent: bytes) -> api.Node:
@@ -58,14 +63,47 @@ class Session:
         self._inline[slot] = (sent, node)
         return node
 
+    def begin_stream(self) -> queue.Queue[Any]:
+        """Replaces the stream, its cluster cache and its attempts. Returns the queue of what the new stream sends."""
+        self.stream += 1
+        self.cache = ClusterCache(self.push_decision)
+        self.attempts = {}
+        self.connected = True
+        self.pushes.put(None)
+        self.pushes = queue.Queue()
+        self._unanswered = {}
+        return self.pushes
+
     def push_decision(self, attempt_id: int, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
+        push_id = next(self._push_ids)
+        if len(self._unanswered) >= MAX_UNANSWERED_PUSHES:
+            self._unanswered = {}
+        self._unanswered[push_id] = f"that {plugin} {'allows' if allow else 'rejects'} pod {pod_uid}"
         self.pushes.put(
             pb.SyncResponse(
                 wait_decision=pb.WaitDecision(
                     attempt_id=attempt_id, pod_uid=pod_uid, plugin=plugin, allow=allow, message=message
-                )
+                ),
+                push_id=push_id,
             )
         )
+
+    def take_results(self, results: Iterable[Any]) -> None:
+        """Logs the pushes that the shim refused. SUPERSEDED is not a fault: the pod no longer waits."""
+        outcomes = pb.PushResult.Outcome
+        for result in results:
+            pushed = self._unanswered.pop(result.push_id, None)
+            if pushed is None or result.outcome in (pb.PushResult.OUTCOME_APPLIED, pb.PushResult.OUTCOME_SUPERSEDED):
+                continue
+            # The contract requires that unknown outcomes count as FAILED.
+            known = result.outcome if result.outcome in outcomes.values() else pb.PushResult.OUTCOME_FAILED
+            name = outcomes.Name(known).removeprefix("OUTCOME_")
+            log.warning("The shim refused the decision %s: %s: %s", pushed, name, result.message)
+
+
+def add_problem(problems: Any, profile: str, message: str, plugin: str = "", field: str = "", warning: bool = False) -> None:
+    severity = pb.ConfigProblem.SEVERITY_WARNING if warning else pb.ConfigProblem.SEVERITY_ERROR
+    problems.add(profile=profile, plugin=plugin, field=cut(field), message=cut(message), severity=severity)
 
 
 def point_value(name: str) -> int:
@@ -131,25 +169,28 @@ class Host:
             if not SESSION_ID.fullmatch(request.session_id):
                 raise CallFailed("INVALID", "session_id must match [a-z0-9-]{1,63}")
             session = self.sessions.get(request.session_id)
-            if session is not None and session.draining:
-                raise CallFailed("DRAINING", "the session is draining")
+            if session is not None and session.ended:
+                raise CallFailed("DRAINING", "the session has ended")
             response = pb.ConfigureResponse()
             profiles: Dict[str, Points] = {}
             for profile in request.profiles:
                 if profile.name in profiles or not profile.name:
-                    response.problems.add(profile=profile.name, message="the profile name is empty or not unique")
+                    add_problem(response.problems, profile.name, "the profile name is empty or not unique")
                 profiles[profile.name] = self._profile(profile, response.problems)
-            if response.problems:
+            if any(problem.severity != pb.ConfigProblem.SEVERITY_WARNING for problem in response.problems):
+                return response
+            oldest = self._session_to_delete() if session is None else ""
+            if request.validate_only:
                 return response
             if session is None:
-                self._make_room()
+                self.sessions.pop(oldest, None)
                 session = self.sessions[request.session_id] = Session()
             session.profiles = profiles
             session.last_heard = time.monotonic()
             return response
 
     def _profile(self, profile: Any, problems: Any) -> Points:
-        """Plugins by point: copies, so that configure() affects only this profile. Adds errors to `problems`."""
+        """Plugins by point: copies, so that configure() affects only this profile. Adds errors and warnings to `problems`."""
         points: Points = {}
         plugins = {name: copy.copy(plugin) for name, plugin in self.plugins.items()}
         for point in profile.points:
@@ -157,9 +198,9 @@ class Host:
             for name in point.plugins:
                 plugin = plugins.get(name)
                 if plugin is None:
-                    problems.add(profile=profile.name, plugin=name, message="this host has no such plugin")
+                    add_problem(problems, profile.name, "this host has no such plugin", name)
                 elif point.extension_point not in map(point_value, api.points_of(plugin)):
-                    problems.add(profile=profile.name, plugin=name, message="the plugin does not implement this extension point")
+                    add_problem(problems, profile.name, "the plugin does not implement this extension point", name)
                 else:
                     enabled.append((name, plugin))
         texts = {name: "{}" for enabled in points.values() for name, _ in enabled}
@@ -167,26 +208,31 @@ class Host:
         for name, text in texts.items():
             plugin = plugins.get(name)
             if plugin is None:
-                problems.add(profile=profile.name, plugin=name, message="args for an unknown plugin")
+                add_problem(problems, profile.name, "args for an unknown plugin", name)
                 continue
             try:
                 args = json.loads(text)
                 if not isinstance(args, dict):
                     raise ValueError("args must be an object")
-                plugin.configure(args)
+                warnings = plugin.configure(args) or ()
+                if isinstance(warnings, str):
+                    raise TypeError("configure must return a list of warnings, not a text")
+                for warning in warnings:
+                    field, _, message = warning.rpartition(": ")
+                    add_problem(problems, profile.name, message, name, field, warning=True)
             except Exception as error:  # pylint: disable=broad-except
                 field, _, message = str(error).rpartition(": ")
-                problems.add(profile=profile.name, plugin=name, field=cut(field), message=cut(message) or type(error).__name__)
+                add_problem(problems, profile.name, message or type(error).__name__, name, field)
         return points
 
-    def _make_room(self) -> None:
-        """At the limit of sessions, deletes the disconnected session that was silent for longest."""
+    def _session_to_delete(self) -> str:
+        """At the limit of sessions, the disconnected session that was silent for longest; "" below it."""
         if len(self.sessions) < MAX_SESSIONS:
-            return
+            return ""
         idle = [(session.last_heard, id) for id, session in self.sessions.items() if not session.connected]
         if not idle:
             raise CallFailed("INVALID", f"more than {MAX_SESSIONS} sessions")
-        del self.sessions[min(idle)[1]]
+        return min(idle)[1]
 
     def Probe(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.changed:
@@ -203,24 +249,32 @@ class Host:
                     session.last_heard = time.monotonic()
                     response.snapshot_version = session.cache.cluster.version if session.cache is not None else 0
                     response.attempts_in_flight = len(session.attempts)
-            if self.draining or (session is not None and session.draining):
+            if self.draining or (session is not None and session.ended):
                 response.state = pb.ProbeResponse.STATE_DRAINING
-                response.reason = "the host is draining"
+                response.reason = "the host is draining" if self.draining else "the session has ended"
             return response
 
-    def Drain(self, request: Any, context: Any) -> Any:  # noqa: N802
+    def EndSession(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.changed:
             session = self.sessions.get(request.session_id)
             if session is None:
-                return pb.DrainResponse()
-            session.draining = True
-            return pb.DrainResponse(attempts_in_flight=len(session.attempts))
+                return pb.EndSessionResponse()
+            session.ended = True
+            return pb.EndSessionResponse(attempts_in_flight=len(session.attempts))
 
-    def drain(self, seconds: float) -> None:
-        """Rejects new attempts, and waits until the attempts in progress end."""
+    def Drain(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.changed:
             self.draining = True
-            self.changed.wait_for(lambda: not any(session.attempts for session in self.sessions.values()), timeout=seconds)
+            return pb.DrainResponse(attempts_in_flight=self._attempts_in_flight())
+
+    def drain(self, seconds: float) -> None:
+        """As the call Drain; also waits until the attempts in progress end."""
+        with self.changed:
+            self.draining = True
+            self.changed.wait_for(lambda: not self._attempts_in_flight(), timeout=seconds)
+
+    def _attempts_in_flight(self) -> int:
+        return sum(len(session.attempts) for session in self.sessions.values())
 
     # --- ClusterStateService
 
@@ -234,15 +288,8 @@ class Host:
             session = self.sessions.get(first.session_id)
             if session is None:
                 raise CallFailed("SESSION_UNKNOWN", f"no session {first.session_id}")
-            # A new stream replaces the old one and its cluster cache.
-            session.stream += 1
+            pushes = session.begin_stream()
             stream = session.stream
-            session.cache = ClusterCache(session.push_decision)
-            session.attempts = {}
-            session.connected = True
-            session.pushes.put(None)
-            session.pushes = queue.Queue()
-            pushes = session.pushes
         # Without the callback, a stream that the shim cancelled would wait for pushes forever.
         if not context.add_callback(lambda: pushes.put(None)):
             return
@@ -278,6 +325,7 @@ class Host:
                     session.cache.apply(request)
                     for attempt in request.ended_attempts:
                         session.attempts.pop(attempt, None)
+                    session.take_results(request.push_results)
                     version = session.cache.cluster.version
                     self.changed.notify_all()
                 if request.phase == pb.SyncRequest.PHASE_SNAPSHOT_END:

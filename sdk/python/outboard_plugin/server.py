@@ -29,7 +29,7 @@ SERVICE_PACKAGE = "outboard.v1beta1"
 
 HOST_SERVICES = {
     "HandshakeService": ("Handshake",),
-    "PluginHostService": ("GetHostInfo", "Configure", "Probe", "Drain"),
+    "PluginHostService": ("GetHostInfo", "Configure", "Probe", "EndSession", "Drain"),
     "ClusterStateService": ("Sync",),
 }
 POD_SERVICES = {

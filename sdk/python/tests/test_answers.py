@@ -140,7 +140,7 @@ class AnswersTest(unittest.TestCase):
         response = answers.search([("Crowd", Crowd())], pod, order, 0, 4)
         self.assertEqual(list(response.only_without_nominated), [1])
 
-    def test_hypotheses_are_evaluated_separately(self):
+    def test_simulated_nodes_are_evaluated_separately(self):
         plugin = Scripted({"n0": ValueError("broken"), "n1": Unschedulable("no")})
         response = answers.evaluate_each([("A", plugin)], None, nodes(3))
         self.assertFalse(response.HasField("error"))
@@ -159,18 +159,6 @@ class AnswersTest(unittest.TestCase):
         for wrong in ([1, 2], [1, 2, 101], [1, 2, -1], [1, 2, 300], [1, 2, None]):
             with self.assertRaises(ValueError):
                 answers.scores(Scores(wrong), None, nodes(3))
-
-    def test_enough_nodes(self):
-        for count, percentage, first_only, want in (
-            (5000, 0, False, 500),
-            (5000, 0, True, 1),
-            (99, 0, False, 99),
-            (100, 0, False, 100),
-            (1000, 30, False, 300),
-            (6000, 0, False, 300),
-            (5000, 100, False, 5000),
-        ):
-            self.assertEqual(answers.enough_nodes(count, percentage, first_only), want)
 
 
 if __name__ == "__main__":

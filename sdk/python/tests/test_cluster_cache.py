@@ -92,6 +92,26 @@ class ClusterCacheTest(unittest.TestCase):
         self.apply(self.node(0, "a", uid="other"), order=[0])
         self.assertEqual(sorted(self.cluster.nodes[0].pods), ["p", "r"])
 
+    def test_objects_are_known_by_kubernetes_kind(self):
+        made = {
+            ("Service", "ns", "a"): {"service": pb.Service(namespace="ns", name="a")},
+            ("ReplicaSet", "ns", "a"): {"pod_controller": pb.PodController(kind="ReplicaSet", namespace="ns", name="a")},
+            ("StatefulSet", "ns", "a"): {"pod_controller": pb.PodController(kind="StatefulSet", namespace="ns", name="a")},
+            ("CSINode", "", "a"): {"csi_node": pb.CsiNode(name="a")},
+            ("jobs.v1.x", "ns", "a"): {"generic_object": pb.GenericObject(resource="jobs.v1.x", namespace="ns", name="a")},
+            ("jobs.v2.x", "ns", "a"): {"generic_object": pb.GenericObject(resource="jobs.v2.x", namespace="ns", name="a")},
+        }
+        self.apply(*({"object_upsert": pb.ClusterObject(**fields)} for fields in made.values()))
+        self.assertEqual(set(self.cluster.objects), set(made))
+        left = set(made)
+        for kind, namespace, name in made:
+            self.apply({"object_remove": pb.ObjectReference(kind=kind, namespace=namespace, name=name)})
+            left.remove((kind, namespace, name))
+            self.assertEqual(set(self.cluster.objects), left)
+        # A kind of a later shim.
+        self.apply({"object_upsert": pb.ClusterObject()}, {"object_remove": pb.ObjectReference(kind="New", name="a")})
+        self.assertEqual(self.cluster.objects, {})
+
     def test_contradicting_changes_are_rejected(self):
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         for change in (

@@ -5,15 +5,19 @@ import os
 import queue
 import tempfile
 import unittest
+import unittest.mock
 
 import grpc
 from grpc_status import rpc_status
 
 from outboard_plugin import Plugin, Unschedulable, Wait, server
+from outboard_plugin.calls import MAX_SIMULATED_NODES
+from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import MAX_SESSIONS, Host
 from outboard_plugin.proto import pb
 
 PACKAGE = "outboard.v1beta1"
+HANDSHAKE = "outboard.handshake.v1"
 
 
 class Cheap(Plugin):
@@ -23,6 +27,7 @@ class Cheap(Plugin):
     def configure(self, args):
         if "limit" in args and not isinstance(args["limit"], int):
             raise ValueError("limit: must be a number")
+        return ["old: has no effect"] if "old" in args else None
 
     def pre_enqueue(self, pod):
         return Unschedulable("gated") if "gate" in pod.labels else None
@@ -61,11 +66,12 @@ class ServerTest(unittest.TestCase):
             for name, price, cpu in (("a", "7", 0), ("b", "9", 0), ("c", "1", 400))
         ]
         self.pod = pb.Pod(uid="p", name="p", labels={"gate": "yes"})
+        self.open_pod = pb.Pod(uid="q", name="q")
         self.requests = queue.Queue()
 
-    def call(self, service, method, request):
+    def call(self, service, method, request, package=PACKAGE):
         return self.channel.unary_unary(
-            f"/{PACKAGE}.{service}/{method}",
+            f"/{package}.{service}/{method}",
             request_serializer=type(request).SerializeToString,
             response_deserializer=getattr(pb, method + "Response").FromString,
         )(request, timeout=10)
@@ -78,14 +84,25 @@ class ServerTest(unittest.TestCase):
         self.assertTrue(status.details[0].Unpack(error))
         return pb.CallError.Reason.Name(error.reason).removeprefix("REASON_")
 
-    def configure(self, session="s", **fields):
-        request = pb.ConfigureRequest(session_id=session, cycle_deadline_millis=100)
-        profile = request.profiles.add(name="p")
+    def configure(self, session="s", profile="p", validate_only=False, **fields):
+        return self.call("PluginHostService", "Configure", self.configuration(session, profile, validate_only, **fields))
+
+    def configuration(self, session="s", profile="p", validate_only=False, **fields):
+        request = pb.ConfigureRequest(session_id=session, cycle_deadline_millis=100, validate_only=validate_only)
+        profile = request.profiles.add(name=profile)
         for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"):
             profile.points.add(extension_point=pb.ExtensionPoint.Value("EXTENSION_POINT_" + point), plugins=["Cheap"])
         if fields:
             profile.args.add(plugin="Cheap", **fields)
-        return self.call("PluginHostService", "Configure", request)
+        return request
+
+    def probe(self, session="s"):
+        state = self.call("PluginHostService", "Probe", pb.ProbeRequest(session_id=session)).state
+        return pb.ProbeResponse.State.Name(state).removeprefix("STATE_")
+
+    def filtering(self, slots, enough=3, start=0, **fields):
+        search = pb.NodeSearch(nodes=pb.NodeSet(slots=slots), start_offset=start, num_feasible_nodes_to_find=enough)
+        return pb.FilterRequest(header=self.header(**fields), search=search, **self.content(slots))
 
     def header(self, **fields):
         return pb.CallHeader(
@@ -115,7 +132,8 @@ class ServerTest(unittest.TestCase):
                 on = pb.Pod(uid="on", node_name=sent.node.name)
                 on.containers.add(name="main").requests.cpu_millis = sent.requested.cpu_millis
                 request.changes.add().pod_upsert.pod.CopyFrom(on)
-        request.changes.add().pod_upsert.pod.CopyFrom(self.pod)
+        for pod in (self.pod, self.open_pod):
+            request.changes.add().pod_upsert.pod.CopyFrom(pod)
         request.node_order.slots.extend(range(len(self.cluster)))
         end = pb.SyncRequest(version=1, phase=pb.SyncRequest.PHASE_SNAPSHOT_END)
         self.stream = self.sync(request, end)
@@ -134,30 +152,82 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(points, ["PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"])
         self.assertEqual(list(info.capabilities), [pb.CAPABILITY_INLINE_NODES] if self.inline else [])
 
+    def test_the_handshake_is_the_same_for_every_shim(self):
+        for versions in (["v1beta1"], ["v9"], []):
+            request = pb.HandshakeRequest(contract_versions=versions, build="shim")
+            answer = self.call("HandshakeService", "Handshake", request, package=HANDSHAKE)
+            self.assertEqual(list(answer.contract_versions), ["v1beta1"])
+            self.assertEqual((answer.instance, answer.build, answer.build_digest), ("me", "build", "digest"))
+            self.assertEqual(answer.started_unix_micros, int(self.host.started * 1e6))
+
     def test_it_is_ready_when_it_can_answer(self):
-        states = lambda state: pb.ProbeResponse.State.Name(state).removeprefix("STATE_")  # noqa: E731
-        probe = lambda: states(self.call("PluginHostService", "Probe", pb.ProbeRequest(session_id="s")).state)  # noqa: E731
-        self.assertEqual(probe(), "INITIALIZING")
+        self.assertEqual(self.probe(), "INITIALIZING")
         problems = self.configure(args_json='{"limit": "x"}').problems
         self.assertEqual((problems[0].field, problems[0].message), ("limit", "must be a number"))
-        self.assertEqual(probe(), "INITIALIZING")
+        self.assertEqual(problems[0].severity, pb.ConfigProblem.SEVERITY_ERROR)
+        self.assertEqual(self.probe(), "INITIALIZING")
         self.make_ready()
-        self.assertEqual(probe(), "READY")
-        self.call("PluginHostService", "Drain", pb.DrainRequest(session_id="s"))
-        self.assertEqual(probe(), "DRAINING")
+        self.assertEqual(self.probe(), "READY")
+
+    def test_a_warning_leaves_the_configuration_in_force(self):
+        problems = self.configure(args_json='{"old": 1}').problems
+        self.assertEqual([(one.plugin, one.field, one.message) for one in problems], [("Cheap", "old", "has no effect")])
+        self.assertEqual(problems[0].severity, pb.ConfigProblem.SEVERITY_WARNING)
+        self.assertIn("p", self.host.sessions["s"].profiles)
+        with unittest.mock.patch.object(Cheap, "configure", lambda self, args: "a text"):
+            problems = self.configure().problems
+        self.assertEqual([one.severity for one in problems], [pb.ConfigProblem.SEVERITY_ERROR])
+
+    def test_validation_answers_as_otherwise_and_changes_nothing(self):
+        for text in ('{"limit": "x"}', '{"old": 1}', "{"):
+            self.assertEqual(self.configure(validate_only=True, args_json=text), self.configure("other", args_json=text))
+        self.assertEqual(self.fails("PluginHostService", "Configure", self.configuration("UPPER", validate_only=True)), "INVALID")
+        self.assertNotIn("s", self.host.sessions)
+        self.make_ready()
+        before = self.host.sessions["s"].profiles
+        self.assertFalse(self.configure(profile="another", validate_only=True).problems)
+        self.assertIs(self.host.sessions["s"].profiles, before)
+        # With all sessions in use, no session is deleted.
+        for i in range(MAX_SESSIONS):
+            self.configure(f"shim-{i}")
+        sessions = set(self.host.sessions)
+        self.assertFalse(self.configure("one-more", validate_only=True).problems)
+        self.assertEqual(set(self.host.sessions), sessions)
+
+    def test_a_session_ends_alone(self):
+        self.make_ready()
+        self.configure("other")
+        in_flight = 0 if self.inline else 1
+        for _ in range(2):
+            answer = self.call("PluginHostService", "EndSession", pb.EndSessionRequest(session_id="s"))
+            self.assertEqual(answer.attempts_in_flight, in_flight)
+        self.assertEqual(self.probe(), "DRAINING")
+        another = pb.PreFilterRequest(header=self.header(attempt_id=2), pod_uid="p", **self.content())
+        self.assertEqual(self.fails("PreFilterService", "PreFilter", another), "DRAINING")
+        self.assertEqual(self.fails("PluginHostService", "Configure", self.configuration()), "DRAINING")
+        # The attempt in progress may end.
+        self.assertEqual(self.call("FilterService", "Filter", self.filtering([0])).processed, 1)
+        self.assertFalse(self.configure("other").problems)
+        self.assertNotEqual(self.probe("other"), "DRAINING")
+        unknown = pb.EndSessionRequest(session_id="unknown")
+        self.assertEqual(self.call("PluginHostService", "EndSession", unknown).attempts_in_flight, 0)
+        self.assertNotIn("unknown", self.host.sessions)
+
+    def test_draining_is_about_all_sessions(self):
+        self.make_ready()
+        self.configure("other")
+        for _ in range(2):
+            self.assertEqual(self.call("PluginHostService", "Drain", pb.DrainRequest()).attempts_in_flight, 0 if self.inline else 1)
+        self.assertEqual([self.probe(session) for session in ("s", "other", "unknown", "")], ["DRAINING"] * 4)
+        for session in ("s", "new"):
+            self.assertEqual(self.fails("PluginHostService", "Configure", self.configuration(session)), "DRAINING")
+        another = pb.PreFilterRequest(header=self.header(attempt_id=2), pod_uid="p", **self.content())
+        self.assertEqual(self.fails("PreFilterService", "PreFilter", another), "DRAINING")
+        self.assertEqual(self.call("FilterService", "Filter", self.filtering([0])).processed, 1)
 
     def test_a_cycle(self):
         self.make_ready()
-        filtered = self.call(
-            "FilterService",
-            "Filter",
-            pb.FilterRequest(
-                header=self.header(),
-                nodes=pb.NodeSet(slots=[2, 0, 1]),
-                percentage_of_nodes_to_score=100,
-                **self.content([2, 0, 1]),
-            ),
-        )
+        filtered = self.call("FilterService", "Filter", self.filtering([2, 0, 1]))
         self.assertEqual((filtered.processed, filtered.feasible, list(filtered.rejected)), (3, b"\x06", [0]))
         self.assertEqual((filtered.reasons[0].plugin, filtered.reasons[0].reasons[0]), ("Cheap", "busy"))
         scored = self.call(
@@ -172,20 +242,40 @@ class ServerTest(unittest.TestCase):
                 placed.pod.CopyFrom(self.pod)
                 placed.inline_node.CopyFrom(next(sent for sent in self.cluster if sent.node.name == name))
             self.assertEqual([wait.timeout_millis for wait in self.call("PermitService", "Permit", placed).waits], waits)
-        gate = pb.PreEnqueueRequest(header=self.header(attempt_id=0), pod_uids=["p"])
+
+    def test_gates(self):
+        self.make_ready()
+        request = pb.PreEnqueueRequest(header=self.header(attempt_id=0), pod_uids=["p", "q"])
         if self.inline:
-            gate.pods.add().CopyFrom(self.pod)
-        self.assertEqual(self.call("PreEnqueueService", "PreEnqueue", gate).verdicts[0].reasons[0], "gated")
+            request.pods.extend([self.pod, self.open_pod])
+        verdicts = self.call("PreEnqueueService", "PreEnqueue", request).verdicts
+        self.assertEqual([verdict.code for verdict in verdicts], [pb.CODE_UNSCHEDULABLE, pb.CODE_SUCCESS])
+        self.assertEqual((verdicts[0].plugin, list(verdicts[0].reasons), list(verdicts[1].reasons)), ("Cheap", ["gated"], []))
 
     def test_errors_have_reasons(self):
         self.make_ready()
+        for field, reason in (("instance", "WRONG_INSTANCE"), ("session_id", "SESSION_UNKNOWN"), ("profile", "NOT_CONFIGURED")):
+            self.assertEqual(self.fails("FilterService", "Filter", self.filtering([0], **{field: "other"})), reason)
+        without_what = pb.FilterRequest(header=self.header(), **self.content())
+        self.assertEqual(self.fails("FilterService", "Filter", without_what), "INVALID")
+        self.assertEqual(self.fails("FilterService", "Filter", self.filtering([0], enough=0)), "INVALID")
 
-        def filtering(**fields):
-            return pb.FilterRequest(header=self.header(**fields), nodes=pb.NodeSet(slots=[0]), **self.content([0]))
-
-        self.assertEqual(self.fails("FilterService", "Filter", filtering(instance="other")), "WRONG_INSTANCE")
-        self.assertEqual(self.fails("FilterService", "Filter", filtering(session_id="other")), "SESSION_UNKNOWN")
-        self.assertEqual(self.fails("FilterService", "Filter", filtering(profile="other")), "NOT_CONFIGURED")
+    def test_simulated_nodes(self):
+        self.make_ready()
+        simulation = pb.NodeSimulation()
+        simulation.nodes.add(slot=2, removed_pod_uids=["on"])
+        simulation.nodes.add(slot=2, added_pod_uids=["on"], continues=True)
+        simulation.nodes.add(slot=0)
+        request = pb.FilterRequest(header=self.header(), simulation=simulation)
+        if self.inline:
+            without = pb.InlineNode(node=self.cluster[2].node)
+            request.pod.CopyFrom(self.pod)
+            request.inline_nodes.extend([without, self.cluster[2], self.cluster[0]])
+        answer = self.call("FilterService", "Filter", request)
+        self.assertEqual((answer.processed, answer.feasible), (3, b"\x05"))
+        too_many = pb.FilterRequest(header=self.header())
+        too_many.simulation.nodes.extend(pb.SimulatedNode() for _ in range(MAX_SIMULATED_NODES + 1))
+        self.assertEqual(self.fails("FilterService", "Filter", too_many), "INVALID")
 
     def test_a_disconnected_shim_is_evicted(self):
         for i in range(2 * MAX_SESSIONS):
@@ -199,10 +289,15 @@ class InlineServerTest(ServerTest):
 
     def test_nodes_and_content_must_match(self):
         self.make_ready()
-        request = pb.FilterRequest(
-            header=self.header(), nodes=pb.NodeSet(slots=[0, 1]), pod=self.pod, inline_nodes=[self.cluster[0]]
-        )
+        request = self.filtering([0, 1])
+        del request.inline_nodes[1]
         self.assertEqual(self.fails("FilterService", "Filter", request), "INVALID")
+        request = pb.FilterRequest(header=self.header(), simulation=pb.NodeSimulation(nodes=[pb.SimulatedNode()]))
+        self.assertEqual(self.fails("FilterService", "Filter", request), "INVALID")
+
+    def test_all_nodes_of_a_call_are_evaluated(self):
+        self.make_ready()
+        self.assertEqual(self.call("FilterService", "Filter", self.filtering([0, 1, 2], enough=1)).processed, 3)
 
     def test_it_serves_no_sync_stream(self):
         self.configure()
@@ -214,7 +309,7 @@ class InlineServerTest(ServerTest):
 class CachedServerTest(ServerTest):
     def test_versions_and_attempts_are_checked(self):
         self.make_ready()
-        request = pb.FilterRequest(header=self.header(exact_version=9))
+        request = pb.FilterRequest(header=self.header(exact_version=9), search=pb.NodeSearch(num_feasible_nodes_to_find=3))
         call = self.channel.unary_unary(
             f"/{PACKAGE}.FilterService/Filter",
             request_serializer=pb.FilterRequest.SerializeToString,
@@ -226,13 +321,101 @@ class CachedServerTest(ServerTest):
         request.header.attempt_id = 2
         self.assertEqual(self.fails("FilterService", "Filter", request), "ATTEMPT_UNKNOWN")
         request.header.attempt_id = 1
-        request.nodes.slots.append(17)
+        request.search.nodes.slots.append(17)
         self.assertEqual(self.fails("FilterService", "Filter", request), "OBJECT_UNKNOWN")
         # The host forgets an attempt that the shim ended.
         self.requests.put(pb.SyncRequest(version=2, phase=pb.SyncRequest.PHASE_DELTA, ended_attempts=[1]))
         self.assertEqual(next(self.stream).ack.version, 2)
-        request = pb.FilterRequest(header=self.header(exact_version=2))
-        self.assertEqual(self.fails("FilterService", "Filter", request), "ATTEMPT_UNKNOWN")
+        self.assertEqual(self.fails("FilterService", "Filter", self.filtering([0], exact_version=2)), "ATTEMPT_UNKNOWN")
+
+    def test_a_search_ends_at_one_more_feasible_node(self):
+        self.make_ready()
+        for enough, start, processed, feasible in ((1, 0, 1, 1), (1, 2, 2, 1), (2, 0, 3, 2), (2, 1, 3, 2), (100, 0, 3, 2)):
+            answer = self.call("FilterService", "Filter", self.filtering([0, 1, 2], enough, start))
+            self.assertEqual((answer.processed, bin(answer.feasible[0]).count("1")), (processed, feasible), f"{enough} from {start}")
+        every = pb.FilterRequest(header=self.header(), search=pb.NodeSearch(num_feasible_nodes_to_find=1))
+        self.assertEqual(self.call("FilterService", "Filter", every).processed, 1)
+
+    def test_simulations_must_fit_the_cache(self):
+        self.make_ready()
+        for reason, nodes in (
+            ("OBJECT_UNKNOWN", [pb.SimulatedNode(slot=9)]),
+            ("OBJECT_UNKNOWN", [pb.SimulatedNode(slot=0, removed_pod_uids=["on"])]),
+            ("INVALID", [pb.SimulatedNode(slot=0, continues=True)]),
+            ("INVALID", [pb.SimulatedNode(slot=0), pb.SimulatedNode(slot=1, continues=True)]),
+        ):
+            request = pb.FilterRequest(header=self.header(), simulation=pb.NodeSimulation(nodes=nodes))
+            self.assertEqual(self.fails("FilterService", "Filter", request), reason)
+
+    def test_a_call_with_a_minimum_waits_for_that_version_or_a_later_one(self):
+        self.make_ready()
+        header = self.header(attempt_id=0)
+        header.min_version = 3
+
+        def later(session):
+            session.cache.cluster.version = 5
+
+        self.assertEqual(self.waits(header, later, minimum=True), [0.98])
+        # The cache is past the minimum now.
+        self.assertEqual(self.waits(header, None, minimum=True), [])
+        header.exact_version = 3
+        with self.assertRaises(CallFailed) as caught:
+            self.waits(header, None)
+        self.assertEqual((caught.exception.reason, caught.exception.error.have_version), ("STALE", 5))
+
+    def test_a_late_version_is_stale_while_the_answer_can_still_arrive(self):
+        self.make_ready()
+        for remaining, wait in ((1.0, 0.98), (0.1, 0.08), (0.05, 0.04), (0.0, 0.0), (None, 1.0)):
+            for minimum in (False, True):
+                header = self.header(**{"exact_version": 1, "min_version" if minimum else "exact_version": 2})
+                waited = []
+                with self.assertRaises(CallFailed) as caught:
+                    self.waits(header, None, minimum, remaining, waited)
+                self.assertEqual((caught.exception.reason, caught.exception.error.have_version), ("STALE", 1))
+                self.assertEqual(len(waited), 1)
+                self.assertAlmostEqual(waited[0], wait)
+
+    def waits(self, header, meanwhile, minimum=False, remaining=1.0, waited=None):
+        """How long the host waits for the call's version, in seconds; `meanwhile` is called instead of the wait."""
+        waited = [] if waited is None else waited
+        session = self.host.sessions["s"]
+
+        def wait_for(_, timeout):
+            waited.append(timeout)
+            if meanwhile is not None:
+                meanwhile(session)
+
+        with self.host.changed, unittest.mock.patch.object(self.host.changed, "wait_for", wait_for):
+            self.assertIs(self.host.session_for(header, lambda: remaining, minimum), session)
+        return waited
+
+    def test_refused_pushes_are_logged(self):
+        self.make_ready()
+        logging.disable(logging.NOTSET)
+        outcomes = (
+            (pb.PushResult.OUTCOME_APPLIED, ""),
+            (pb.PushResult.OUTCOME_SUPERSEDED, "late"),
+            (pb.PushResult.OUTCOME_FORBIDDEN, "not served"),
+            (99, "of a later shim"),
+        )
+        request = pb.SyncRequest(version=2, phase=pb.SyncRequest.PHASE_DELTA)
+        for outcome, message in outcomes:
+            with self.host.changed:
+                self.host.sessions["s"].cache.cluster.allow("p", "Cheap")
+            push = next(self.stream)
+            self.assertEqual(push.wait_decision.pod_uid, "p")
+            request.push_results.add(push_id=push.push_id, outcome=outcome, message=message)
+        ids = [result.push_id for result in request.push_results]
+        self.assertEqual(len(set(ids) - {0}), len(outcomes))
+        # A result that nothing waits for.
+        request.push_results.add(push_id=1000, outcome=pb.PushResult.OUTCOME_FAILED, message="unknown")
+        with self.assertLogs("outboard_plugin", "WARNING") as logs:
+            self.requests.put(request)
+            self.assertEqual(next(self.stream).ack.version, 2)
+        lines = [record.getMessage() for record in logs.records]
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn("that Cheap allows pod p: FORBIDDEN: not served", lines[0])
+        self.assertIn("FAILED: of a later shim", lines[1])
 
     def test_a_change_that_does_not_fit_ends_the_stream(self):
         self.make_ready()

@@ -36,7 +36,7 @@ class ModelCache {
   std::vector<uint32_t> order;
   std::map<std::string, Pod> pods;
   std::map<std::string, v1beta1::Namespace> namespaces;
-  // By "Kind namespace/name".
+  // By "Kind/namespace/name".
   std::map<std::string, v1beta1::ClusterObject> objects;
   std::set<uint64_t> ended_attempts;
   int64_t version = 0;
@@ -82,7 +82,7 @@ class ModelCache {
   }
 
   static std::string KeyOf(const v1beta1::ClusterObject& object) {
-    return kube::KindOf(object) + " " + kube::NamespacedName(object);
+    return kube::KeyOf(kube::ReferenceTo(object));
   }
 
  private:
@@ -133,10 +133,10 @@ class ModelCache {
         objects[KeyOf(change.object_upsert())] = change.object_upsert();
         break;
       case v1beta1::Change::kObjectRemove: {
-        const v1beta1::ClusterObject& named = change.object_remove();
-        if (named.ByteSizeLong() != kube::NameOnly(named).ByteSizeLong())
-          Complain("more than the name of a removed object");
-        if (objects.erase(KeyOf(named)) == 0) Complain("removal of an unknown object");
+        const v1beta1::ObjectReference& reference = change.object_remove();
+        if (reference.kind().empty() || reference.name().empty())
+          Complain("an incomplete name of a removed object");
+        if (objects.erase(kube::KeyOf(reference)) == 0) Complain("removal of an unknown object");
         break;
       }
       default:

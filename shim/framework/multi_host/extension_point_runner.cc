@@ -16,6 +16,7 @@ namespace {
 
 using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
+using v1beta1::NodeSearch;
 using v1beta1::PluginStatus;
 using v1beta1::PreFilterRequest;
 using v1beta1::PreFilterResponse;
@@ -119,11 +120,11 @@ ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartAll(const Req
 template <typename Response, typename Request, typename TakesPart>
 ExtensionPointRunner::Pending<Response> ExtensionPointRunner::StartOrRecall(
     const Request& request, TakesPart takes_part,
-    const Response& (v1beta1::CycleResponse::*part)() const) {
-  std::map<size_t, const v1beta1::CycleResponse*> known;
+    const Response& (v1beta1::CycleEvaluation::*part)() const) {
+  std::map<size_t, const v1beta1::CycleEvaluation*> known;
   if (at_once_.scores_stand) {
-    known[*profile_.main_host] = at_once_.answer;
-    for (const auto& [host, answer] : at_once_.late) known[host] = &answer;
+    known[*profile_.main_host] = &at_once_.answer->evaluation();
+    for (const auto& [host, answer] : at_once_.late) known[host] = &answer.evaluation();
   }
   Pending<Response> pending = StartAll<Response>(
       request, [&](size_t host) { return known.count(host) == 0 && takes_part(host); });
@@ -159,9 +160,9 @@ absl::StatusOr<ExtensionPointRunner::Answers<Response>> ExtensionPointRunner::Ta
 PendingAnswer<PreFilterResponse> ExtensionPointRunner::AskMain(PreFilterRequest request) {
   const size_t main = *profile_.main_host;
   HostClient* const client = hosts_[main].client;
-  absl::Status called = client->Cycle(*at_once_.request, deadline_, at_once_.answer);
+  absl::Status called = CallCycle(client, *at_once_.request, deadline_, at_once_.answer);
   at_once_.answered = called.ok();
-  if (called.ok()) return Known(at_once_.answer->pre_filter());
+  if (called.ok()) return Known(PreFilterOf(*at_once_.answer));
   VLOG(2) << "The main host is called point by point: " << called;
   FillHeader(main, request.mutable_header());
   return client->Start(std::move(request), deadline_);
@@ -195,12 +196,21 @@ absl::StatusOr<PreFilterResponse> ExtensionPointRunner::PreFilter(const std::str
   return MergePreFilter(profile_.pre_filter_plugins, std::move(asked->answers));
 }
 
-absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest request,
+absl::StatusOr<FilterResponse> ExtensionPointRunner::Simulate(v1beta1::NodeSimulation simulation) {
+  FilterRequest request;
+  FillHeader(0, request.mutable_header());
+  *request.mutable_simulation() = std::move(simulation);
+  return hosts_[0].client->Filter(std::move(request), deadline_);
+}
+
+absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(v1beta1::NodeSearch search,
                                                             absl::Span<const uint32_t> candidates,
                                                             uint32_t num_to_find) {
   if (alone()) {
-    if (recorder_ != nullptr) recorder_->Asks(request, candidates);
+    if (recorder_ != nullptr) recorder_->Asks(search, candidates);
+    FilterRequest request;
     FillHeader(0, request.mutable_header());
+    *request.mutable_search() = std::move(search);
     return Recorded(hosts_[0].client->Filter(std::move(request), deadline_));
   }
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
@@ -218,12 +228,11 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
   if (at_once_.search_stands) {
     early = TakeMainSearch(num_nodes, num_to_find, /*must_answer=*/!any_late);
     at_once_.scores_stand =
-        !IsIgnored(*profile_.main_host) && !at_once_.answer->filter().has_error();
+        !IsIgnored(*profile_.main_host) && !at_once_.answer->evaluation().filter().has_error();
   } else {
     // The sample depends on the answers of all hosts.
-    request.set_percentage_of_nodes_to_score(100);
-    request.set_first_feasible_only(false);
-    early = AskFilter(request, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
+    search.set_num_feasible_nodes_to_find(std::max(num_nodes, 1u));
+    early = AskFilter(search, candidates, any_late ? num_nodes : num_to_find, /*late=*/false,
                       /*sample=*/0,
                       /*answer_required=*/!any_late);
   }
@@ -234,11 +243,11 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
   const uint32_t sample_and_end = sample + (early->processed() < num_nodes ? 1 : 0);
   const bool main_is_heard = profile_.main_host.has_value() && !IsIgnored(*profile_.main_host);
   const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
-    FilterRequest left;
-    left.set_percentage_of_nodes_to_score(100);
+    NodeSearch left;
     std::vector<uint32_t> slots;
     for (const uint32_t i : positions)
-      slots.push_back(candidates[(request.start_offset() + i) % num_nodes]);
+      slots.push_back(candidates[(search.start_offset() + i) % num_nodes]);
+    left.set_num_feasible_nodes_to_find(std::max<uint32_t>(static_cast<uint32_t>(slots.size()), 1));
     left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
     // The first question to late hosts is about all that the main host's search may have left.
     const bool about_sample =
@@ -252,7 +261,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(FilterRequest reques
       [&](const std::vector<uint32_t>& positions) { return ask(positions, /*late=*/false); },
       [&](const std::vector<uint32_t>& positions) { return ask(positions, /*late=*/true); });
   if (merged.ok() && at_once_.scores_stand)
-    at_once_.scores_stand = merged->feasible() == at_once_.answer->filter().feasible();
+    at_once_.scores_stand = merged->feasible() == at_once_.answer->evaluation().filter().feasible();
   return merged;
 }
 
@@ -260,7 +269,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::TakeMainSearch(uint32_t num
                                                                     uint32_t num_to_find,
                                                                     bool must_answer) {
   Pending<FilterResponse> pending;
-  Insert(*profile_.main_host, Known(at_once_.answer->filter()), &pending);
+  Insert(*profile_.main_host, Known(at_once_.answer->evaluation().filter()), &pending);
   auto asked = TakeAll<FilterResponse>(
       v1beta1::EXTENSION_POINT_FILTER, std::move(pending), IsOpenAtFilter,
       [&](size_t host, const FilterResponse& answer) {
@@ -275,9 +284,11 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::TakeMainSearch(uint32_t num
 }
 
 absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
-    const FilterRequest& request, absl::Span<const uint32_t> candidates, uint32_t num_to_find,
+    const NodeSearch& search, absl::Span<const uint32_t> candidates, uint32_t num_to_find,
     bool late, uint32_t sample, bool answer_required) {
-  if (recorder_ != nullptr) recorder_->Asks(request, candidates);
+  if (recorder_ != nullptr) recorder_->Asks(search, candidates);
+  FilterRequest request;
+  *request.mutable_search() = search;
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   const auto takes_part = [&](size_t host) {
     return !profile_.shares[host].filter_plugins.empty() && late == (host != profile_.main_host);
@@ -289,7 +300,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
       request, [&](size_t host) { return takes_part(host) && !is_asked_at_once(host); });
   for (size_t host = 0; host < hosts_.size(); ++host) {
     if (takes_part(host) && is_asked_at_once(host) && !IsIgnored(host))
-      Insert(host, AskAtOnce(host, request, sample), &pending);
+      Insert(host, AskAtOnce(host, search, sample), &pending);
   }
   auto asked = TakeAll<FilterResponse>(
       v1beta1::EXTENSION_POINT_FILTER, std::move(pending), IsOpenAtFilter,
@@ -304,10 +315,10 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
     FilterRequest rest;
     const size_t host = asked->hosts[index];
     FillHeader(host, rest.mutable_header());
-    rest.set_percentage_of_nodes_to_score(100);
-    for (uint32_t i = first; i < num_nodes; ++i) {
-      rest.mutable_nodes()->add_slots(candidates[(request.start_offset() + i) % num_nodes]);
-    }
+    rest.mutable_search()->set_num_feasible_nodes_to_find(std::max(num_nodes - first, 1u));
+    v1beta1::NodeSet* const nodes = rest.mutable_search()->mutable_nodes();
+    for (uint32_t i = first; i < num_nodes; ++i)
+      nodes->add_slots(candidates[(search.start_offset() + i) % num_nodes]);
     absl::StatusOr<FilterResponse> answer = hosts_[host].client->Filter(std::move(rest), deadline_);
     absl::Status usable = answer.ok() ? CheckOwnFilter(profile_.shares[host], num_nodes - first,
                                                        num_nodes - first, *answer)
@@ -320,8 +331,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
                      more);
 }
 
-PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
-                                                              const FilterRequest& request,
+PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host, const NodeSearch& search,
                                                               uint32_t sample) {
   v1beta1::CycleRequest cycle;
   FillHeader(host, cycle.mutable_header());
@@ -329,26 +339,28 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host,
   cycle.set_deadline_micros(
       static_cast<uint32_t>(std::max<int64_t>(absl::ToInt64Microseconds(left), 1)));
   cycle.set_explain(explain_);
-  *cycle.mutable_pre_filter() = at_once_.request->pre_filter();
-  *cycle.mutable_filter() = request;
-  cycle.mutable_filter()->set_num_feasible_nodes_to_find(sample);
+  cycle.set_pod_uid(at_once_.request->pod_uid());
+  *cycle.mutable_search() = search;
+  cycle.mutable_search()->set_num_feasible_nodes_to_find(sample);
   v1beta1::CycleResponse& answer = at_once_.late[host];
-  const absl::Status called = hosts_[host].client->Cycle(cycle, deadline_, &answer);
+  const absl::Status called = CallCycle(hosts_[host].client, cycle, deadline_, &answer);
   // PreFilter let the pod pass before.
-  if (!called.ok() || answer.pre_filter().has_rejection() || answer.pre_filter().has_node_names()) {
+  if (!called.ok() || !answer.has_evaluation() ||
+      answer.evaluation().pre_filter().has_node_names()) {
     VLOG(2) << "A late host is called point by point: " << called;
     at_once_.late.erase(host);
-    FilterRequest plain = request;
+    FilterRequest plain;
     FillHeader(host, plain.mutable_header());
+    *plain.mutable_search() = search;
     return hosts_[host].client->Start(std::move(plain), deadline_);
   }
-  FilterResponse filter = answer.filter();
+  FilterResponse filter = answer.evaluation().filter();
   const bool all =
       filter.rejected().empty() && filter.rejected_for().empty() && !filter.has_error();
   if (all && filter.processed() == sample + 1) {
     at_once_.late.erase(host);  // It did not stop, and also scored the node after the sample.
   } else if (all && filter.processed() == sample && filter.feasible().size() == (sample + 7) / 8 &&
-             request.nodes().slots_size() == static_cast<int>(sample) + 1) {
+             search.nodes().slots_size() == static_cast<int>(sample) + 1) {
     // The search ended at a feasible node, the last.
     filter.set_processed(sample + 1);
     std::string& bits = *filter.mutable_feasible();
@@ -372,7 +384,7 @@ absl::StatusOr<PreScoreResponse> ExtensionPointRunner::PreScore(const v1beta1::N
       v1beta1::EXTENSION_POINT_PRE_SCORE,
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].pre_score_plugins.empty(); },
-          &v1beta1::CycleResponse::pre_score),
+          &v1beta1::CycleEvaluation::pre_score),
       [](const HostProfile& share) { return share.score_fail_open; },
       [this](size_t host, const PreScoreResponse& answer) {
         const std::vector<std::string>& own = profile_.shares[host].pre_score_plugins;
@@ -397,7 +409,7 @@ absl::StatusOr<ScoreResponse> ExtensionPointRunner::Score(const v1beta1::NodeSet
       v1beta1::EXTENSION_POINT_SCORE,
       StartOrRecall(
           request, [this](size_t host) { return !profile_.shares[host].score_plugins.empty(); },
-          &v1beta1::CycleResponse::score),
+          &v1beta1::CycleEvaluation::score),
       [](const HostProfile& share) { return share.score_fail_open; },
       [&](size_t host, const ScoreResponse& answer) {
         std::vector<int64_t> unused;
@@ -463,7 +475,7 @@ std::optional<ScoreResponse> LastScores::Find(const std::string& key, const v1be
 absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::EvaluateHypotheses(
     const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses, size_t excepted) {
   FilterRequest request;
-  *request.mutable_simulated_nodes() = hypotheses;
+  *request.mutable_simulation()->mutable_nodes() = hypotheses;
   const uint32_t count = static_cast<uint32_t>(hypotheses.size());
   std::vector<std::vector<PluginStatus>> objections(count);
   auto asked = TakeAll<FilterResponse>(

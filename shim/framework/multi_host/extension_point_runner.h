@@ -59,10 +59,12 @@ class ExtensionPointRunner {
 
   // Begins the attempt on every host.
   absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(const std::string& pod_uid);
-  // `candidates` are the nodes of `request`.
-  absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
+  // `candidates` are the nodes of `search`.
+  absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::NodeSearch search,
                                                  absl::Span<const uint32_t> candidates,
                                                  uint32_t num_to_find);
+  // Evaluates each simulated node on the only host.
+  absl::StatusOr<v1beta1::FilterResponse> Simulate(v1beta1::NodeSimulation simulation);
   absl::StatusOr<v1beta1::PreScoreResponse> PreScore(const v1beta1::NodeSet& nodes);
   absl::StatusOr<v1beta1::ScoreResponse> Score(const v1beta1::NodeSet& nodes);
   // Evaluates each hypothesis on all hosts except `excepted`. Entry i has the rejections of
@@ -86,13 +88,12 @@ class ExtensionPointRunner {
   bool alone() const { return profile_.shares.empty(); }
   // `sample`: the number of nodes in the main host's sample if the late hosts are asked about it;
   // else 0.
-  absl::StatusOr<v1beta1::FilterResponse> AskFilter(const v1beta1::FilterRequest& request,
+  absl::StatusOr<v1beta1::FilterResponse> AskFilter(const v1beta1::NodeSearch& search,
                                                     absl::Span<const uint32_t> candidates,
                                                     uint32_t num_to_find, bool late,
                                                     uint32_t sample, bool answer_required);
   // Asks a late host about the sample, in one message with the points after Filter.
-  PendingAnswer<v1beta1::FilterResponse> AskAtOnce(size_t host,
-                                                   const v1beta1::FilterRequest& request,
+  PendingAnswer<v1beta1::FilterResponse> AskAtOnce(size_t host, const v1beta1::NodeSearch& search,
                                                    uint32_t sample);
   // The main host's PreFilter answer, from its one message about all points.
   PendingAnswer<v1beta1::PreFilterResponse> AskMain(v1beta1::PreFilterRequest request);
@@ -118,7 +119,7 @@ class ExtensionPointRunner {
   // `part`.
   template <typename Response, typename Request, typename TakesPart>
   Pending<Response> StartOrRecall(const Request& request, TakesPart takes_part,
-                                  const Response& (v1beta1::CycleResponse::*part)() const);
+                                  const Response& (v1beta1::CycleEvaluation::*part)() const);
   // Waits for the answers. `fail_open`: whether the attempt can continue without this host's
   // answer; the host is then ignored at later points.
   template <typename Response, typename IsOpen, typename Check>

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shim/framework/algorithm.h"
+#include "shim/framework/select_node.h"
 #include "shim/framework/testing/rejection_reasons.h"
 #include "shim/framework/testing/scripted_host.h"
 
@@ -85,7 +86,7 @@ class ModelHost {
     client_.filter = [this](const FilterRequest& request) {
       ++filter_calls;
       Expect(request.header());
-      return Faulty<FilterResponse>("Filter", Filter(request, Nodes(request)));
+      return Faulty<FilterResponse>("Filter", Filter(request.search(), 0, Nodes(request.search())));
     };
     client_.pre_score = [this](const v1beta1::PreScoreRequest& request) {
       ++score_calls;
@@ -188,25 +189,24 @@ class ModelHost {
     return response;
   }
 
-  std::vector<uint32_t> Nodes(const FilterRequest& request) const {
-    if (!request.has_nodes())
+  std::vector<uint32_t> Nodes(const v1beta1::NodeSearch& search) const {
+    if (!search.has_nodes())
       return {world_.cluster->node_order().begin(), world_.cluster->node_order().end()};
-    return {request.nodes().slots().begin(), request.nodes().slots().end()};
+    return {search.nodes().slots().begin(), search.nodes().slots().end()};
   }
-  FilterResponse Filter(const FilterRequest& request, const std::vector<uint32_t>& nodes) {
+  // `percentage` applies if the search has no number.
+  FilterResponse Filter(const v1beta1::NodeSearch& search, uint32_t percentage,
+                        const std::vector<uint32_t>& nodes) {
     FilterResponse response;
     feasible_.clear();
     const uint32_t n = static_cast<uint32_t>(nodes.size());
-    AlgorithmProfile sampling;
-    sampling.percentage_of_nodes_to_score = request.percentage_of_nodes_to_score();
-    if (!request.first_feasible_only()) sampling.score_plugins = {{"any", 1}};
-    const uint32_t wanted = request.num_feasible_nodes_to_find() > 0
-                                ? std::min(n, request.num_feasible_nodes_to_find())
-                                : Algorithm::NumToFind(sampling, n);
+    const uint32_t wanted = search.num_feasible_nodes_to_find() > 0
+                                ? std::min(n, search.num_feasible_nodes_to_find())
+                                : NumFeasibleNodesToFind(n, percentage);
     std::string bits;
     uint32_t i = 0;
     for (; i < n; ++i) {
-      const uint32_t slot = nodes[(request.start_offset() + i) % n];
+      const uint32_t slot = nodes[(search.start_offset() + i) % n];
       bool only_without_nominated = false;
       const PluginStatus status = VerdictOn(slot, &only_without_nominated);
       const bool is_feasible = status.code() == v1beta1::CODE_SUCCESS;
@@ -289,25 +289,33 @@ class ModelHost {
       if (answer.ok()) *field = *std::move(answer);
       return answer.status();
     };
-    absl::Status done = put(Faulty("PreFilter", PreFilter()), response->mutable_pre_filter());
-    if (!done.ok() || response->pre_filter().has_rejection()) return done;
-    std::vector<uint32_t> nodes = Nodes(request.filter());
-    if (!request.filter().has_nodes() && response->pre_filter().has_node_names()) {
-      const auto& names = response->pre_filter().node_names().names();
+    v1beta1::CycleEvaluation& evaluation = *response->mutable_evaluation();
+    absl::Status done = put(Faulty("PreFilter", PreFilter()), evaluation.mutable_pre_filter());
+    if (!done.ok()) return done;
+    if (evaluation.pre_filter().has_rejection()) {
+      const PreFilterResponse rejected = evaluation.pre_filter();
+      *response->mutable_rejection()->mutable_pre_filter() = rejected;
+      return done;
+    }
+    std::vector<uint32_t> nodes = Nodes(request.search());
+    if (!request.search().has_nodes() && evaluation.pre_filter().has_node_names()) {
+      const auto& names = evaluation.pre_filter().node_names().names();
       std::erase_if(nodes, [&](uint32_t slot) {
         return std::find(names.begin(), names.end(), world_.cluster->NodeAt(slot)->key()) ==
                names.end();
       });
     }
-    done = put(Faulty("Filter", Filter(request.filter(), nodes)), response->mutable_filter());
-    if (!done.ok() || response->filter().has_error() || feasible_.size() < 2) return done;
+    done = put(
+        Faulty("Filter", Filter(request.search(), request.percentage_of_nodes_to_score(), nodes)),
+        evaluation.mutable_filter());
+    if (!done.ok() || evaluation.filter().has_error() || feasible_.size() < 2) return done;
     const bool pre_scores = !Own([](const Plugin& p) { return p.pre_scores; }).empty();
     if (pre_scores) {
-      done = put(Faulty("PreScore", PreScore()), response->mutable_pre_score());
-      if (!done.ok() || response->pre_score().has_error()) return done;
+      done = put(Faulty("PreScore", PreScore()), evaluation.mutable_pre_score());
+      if (!done.ok() || evaluation.pre_score().has_error()) return done;
     }
     if (Own([](const Plugin& p) { return p.scores; }).empty()) return absl::OkStatus();
-    return put(Faulty("Score", Score(feasible_)), response->mutable_score());
+    return put(Faulty("Score", Score(feasible_)), evaluation.mutable_score());
   }
 
   const World& world_;
@@ -434,17 +442,17 @@ std::string Text(const Algorithm& algorithm, const AlgorithmResult& result, bool
       absl::StrJoin(result.diagnosis.pending_plugins, " "), "\n", "\n");
   if (result.outcome == AlgorithmResult::Outcome::kUnschedulable)
     absl::StrAppend(&text, algorithm.JudgedNodes().ShortDebugString(), "\n");
-  const FilterResponse& filter = algorithm.response().filter();
+  const FilterResponse& filter = algorithm.response().evaluation().filter();
   if (filter.feasible().size() * 8 >= filter.processed()) {
     for (const PluginStatus* status : testing::ReasonsByNode(filter))
       absl::StrAppend(&text, " ", status == nullptr ? "+" : status->ShortDebugString());
   }
   absl::StrAppend(&text, " error ", filter.error().ShortDebugString(), "\n",
-                  algorithm.response().score().ShortDebugString(), "\n");
+                  algorithm.response().evaluation().score().ShortDebugString(), "\n");
   if (alone) return text;
   absl::StrAppend(&text, "silent ", result.failed_host, "\n",
-                  algorithm.response().pre_filter().ShortDebugString(), "\n",
-                  algorithm.response().pre_score().ShortDebugString(), "\n");
+                  PreFilterOf(algorithm.response()).ShortDebugString(), "\n",
+                  algorithm.response().evaluation().pre_score().ShortDebugString(), "\n");
   for (const IgnoredFailure& failure : result.ignored_failures) {
     absl::StrAppend(&text, "without ", failure.host, " at ", failure.point, " ", failure.used_last,
                     " ", failure.status.ToString(), "\n");
@@ -524,11 +532,9 @@ void RunCases(uint32_t seed, Counts* counts) {
     Algorithm alone(world.cluster);
     const AlgorithmResult& alone_result = alone.Run(request);
     ++counts->alone;
-    ASSERT_EQ(at_once.response().pre_filter().has_rejection(),
-              alone.response().pre_filter().has_rejection())
-        << where;
+    ASSERT_EQ(at_once.response().has_rejection(), alone.response().has_rejection()) << where;
     // merge_answers_test.cc covers the merging of PreFilter answers.
-    if (alone.response().pre_filter().has_rejection()) continue;
+    if (alone.response().has_rejection()) continue;
     ASSERT_EQ(Text(at_once, *result, true), Text(alone, alone_result, true)) << where;
   }
 }

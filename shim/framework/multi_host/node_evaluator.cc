@@ -14,7 +14,6 @@
 namespace outboard::framework {
 namespace {
 
-using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::PluginStatus;
 
@@ -72,35 +71,44 @@ absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   cycle.mutable_header()->set_profile(request_.profile->name);
   cycle.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request_.budget)));
   cycle.set_score_single_node(true);
-  cycle.mutable_pre_filter()->set_pod_uid(request_.pod_uid);
-  *cycle.mutable_filter()->mutable_nodes() = nodes;
-  cycle.mutable_filter()->set_percentage_of_nodes_to_score(100);
-  return request_.hosts[0].client->Cycle(cycle, runner_.deadline(), &response_);
+  cycle.set_pod_uid(request_.pod_uid);
+  *cycle.mutable_search()->mutable_nodes() = nodes;
+  cycle.mutable_search()->set_num_feasible_nodes_to_find(static_cast<uint32_t>(nodes.slots_size()));
+  v1beta1::CycleResponse response;
+  absl::Status called = CallCycle(request_.hosts[0].client, cycle, runner_.deadline(), &response);
+  if (!called.ok()) return called;
+  if (response.has_evaluation()) {
+    answers_ = std::move(*response.mutable_evaluation());
+  } else {
+    answers_.Clear();
+    *answers_.mutable_pre_filter() = PreFilterOf(response);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status NodeEvaluator::AskPointByPoint(v1beta1::NodeSet nodes) {
   // On the second call PreFilter was already asked.
-  if (!response_.has_pre_filter()) {
+  if (!answers_.has_pre_filter()) {
     auto pre_filtered = runner_.PreFilter(request_.pod_uid);
     if (!pre_filtered.ok()) return pre_filtered.status();
-    *response_.mutable_pre_filter() = *std::move(pre_filtered);
-    if (response_.pre_filter().has_rejection() || response_.pre_filter().has_node_names())
+    *answers_.mutable_pre_filter() = *std::move(pre_filtered);
+    if (answers_.pre_filter().has_rejection() || answers_.pre_filter().has_node_names())
       return absl::OkStatus();
   }
-  FilterRequest filter;
-  filter.set_percentage_of_nodes_to_score(100);
   const std::vector<uint32_t> slots(nodes.slots().begin(), nodes.slots().end());
-  *filter.mutable_nodes() = std::move(nodes);
   const uint32_t count = static_cast<uint32_t>(slots.size());
-  auto filtered = runner_.Filter(std::move(filter), slots, count);
+  v1beta1::NodeSearch search;
+  *search.mutable_nodes() = std::move(nodes);
+  search.set_num_feasible_nodes_to_find(count);
+  auto filtered = runner_.Filter(std::move(search), slots, count);
   if (!filtered.ok()) return filtered.status();
-  *response_.mutable_filter() = *std::move(filtered);
+  *answers_.mutable_filter() = *std::move(filtered);
   std::vector<uint32_t> feasible;
-  if (absl::Status checked = CheckFilter(response_.filter(), count, count, &feasible);
+  if (absl::Status checked = CheckFilter(answers_.filter(), count, count, &feasible);
       !checked.ok()) {
     return checked;
   }
-  if (response_.filter().has_error() || feasible.empty() ||
+  if (answers_.filter().has_error() || feasible.empty() ||
       request_.profile->score_plugins.empty()) {
     return absl::OkStatus();
   }
@@ -109,12 +117,12 @@ absl::Status NodeEvaluator::AskPointByPoint(v1beta1::NodeSet nodes) {
   if (!request_.profile->pre_score_plugins.empty()) {
     auto answer = runner_.PreScore(scored);
     if (!answer.ok()) return answer.status();
-    *response_.mutable_pre_score() = *std::move(answer);
-    if (response_.pre_score().has_error()) return absl::OkStatus();
+    *answers_.mutable_pre_score() = *std::move(answer);
+    if (answers_.pre_score().has_error()) return absl::OkStatus();
   }
   auto answer = runner_.Score(scored);
   if (!answer.ok()) return answer.status();
-  *response_.mutable_score() = *std::move(answer);
+  *answers_.mutable_score() = *std::move(answer);
   return absl::OkStatus();
 }
 
@@ -124,12 +132,12 @@ absl::Status NodeEvaluator::Evaluate(absl::Span<const uint32_t> slots, NameOf na
   out->verdicts.assign(slots.size(), NodeEvaluation::kFeasible);
   out->scores.assign(slots.size(), 0);
   if (slots.empty()) return absl::OkStatus();
-  response_.Clear();
+  answers_.Clear();
   v1beta1::NodeSet nodes;
   nodes.mutable_slots()->Add(slots.begin(), slots.end());
   absl::Status asked = Ask(nodes);
   if (!asked.ok()) return asked;
-  const v1beta1::PreFilterResponse& pre_filter = response_.pre_filter();
+  const v1beta1::PreFilterResponse& pre_filter = answers_.pre_filter();
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request_.profile->pre_filter_plugins));
   if (!checked.ok()) return checked;
@@ -147,7 +155,7 @@ absl::Status NodeEvaluator::Evaluate(absl::Span<const uint32_t> slots, NameOf na
     for (const size_t i : left) out->verdicts[i] = NodeEvaluation::kFeasible;
   }
   if (left.empty()) return absl::OkStatus();
-  if (left.size() < slots.size() || !response_.has_filter()) {
+  if (left.size() < slots.size() || !answers_.has_filter()) {
     // The answers were about other nodes.
     nodes.clear_slots();
     for (const size_t i : left) nodes.add_slots(slots[i]);
@@ -159,7 +167,7 @@ absl::Status NodeEvaluator::Evaluate(absl::Span<const uint32_t> slots, NameOf na
 
 absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
                                        absl::Span<const size_t> asked, NodeEvaluation* out) {
-  const FilterResponse& filter = response_.filter();
+  const FilterResponse& filter = answers_.filter();
   const uint32_t count = static_cast<uint32_t>(asked.size());
   std::vector<uint32_t> feasible;
   absl::Status checked = CheckFilter(filter, count, count, &feasible);
@@ -178,11 +186,11 @@ absl::Status NodeEvaluator::TakeAnswer(absl::Span<const uint32_t> slots,
     out->verdicts[asked[i]] = first_reason + static_cast<int>(*rejected.NextReason(filter, i));
   }
   if (feasible.empty() || request_.profile->score_plugins.empty()) return absl::OkStatus();
-  if (absl::Status pre_scored = CheckPreScore(response_.pre_score()); !pre_scored.ok())
+  if (absl::Status pre_scored = CheckPreScore(answers_.pre_score()); !pre_scored.ok())
     return pre_scored;
-  const v1beta1::ScoreResponse& score = response_.score();
-  if (response_.pre_score().has_error() || score.has_error()) {
-    const PluginStatus& error = score.has_error() ? score.error() : response_.pre_score().error();
+  const v1beta1::ScoreResponse& score = answers_.score();
+  if (answers_.pre_score().has_error() || score.has_error()) {
+    const PluginStatus& error = score.has_error() ? score.error() : answers_.pre_score().error();
     out->scoring = absl::UnknownError(absl::StrJoin(error.reasons(), ", "));
     return absl::OkStatus();
   }
@@ -234,9 +242,9 @@ absl::Status NodeEvaluator::EvaluateHypotheses(
     for (size_t i = 0; i < left.size(); ++i) (*fits)[left[i]] = (*objections)[i].empty();
     return absl::OkStatus();
   }
-  FilterRequest filter;
-  *filter.mutable_simulated_nodes() = std::move(asked);
-  auto answer = runner_.Filter(std::move(filter), {}, count);
+  v1beta1::NodeSimulation simulation;
+  *simulation.mutable_nodes() = std::move(asked);
+  auto answer = runner_.Simulate(std::move(simulation));
   if (!answer.ok()) return answer.status();
   std::vector<uint32_t> feasible;
   checked = CheckFilter(*answer, count, count, &feasible);

@@ -69,7 +69,7 @@ class NodeEvaluator {
 
   const EvaluateRequest request_;
   ExtensionPointRunner runner_;
-  v1beta1::CycleResponse response_;
+  v1beta1::CycleEvaluation answers_;  // PreFilter may have rejected
   bool plugin_failed_ = false;
 };
 

@@ -84,11 +84,11 @@ void CheckedFilter(const FilterResponse& filter) {
 }
 
 void CheckedPostFilter(const PostFilterResponse& post_filter) {
-  (void)Passes(CheckQuestions(post_filter, true));
-  if (!Passes(CheckPostFilter(post_filter, Plugins()))) return;
-  Require(post_filter.candidates_size() <= 32, "candidates are bounded");
-  Require(!post_filter.has_rejection() || post_filter.candidates().empty(), "one or the other");
-  for (const PreemptionCandidate& candidate : post_filter.candidates()) {
+  if (!Passes(CheckPostFilter(post_filter, Plugins(), /*others_filter=*/true))) return;
+  const auto& candidates = post_filter.candidates().candidates();
+  Require(candidates.size() <= 32, "candidates are bounded");
+  Require(post_filter.questions().questions_size() <= 65536, "questions are bounded");
+  for (const PreemptionCandidate& candidate : candidates) {
     Require(!candidate.victim_uids().empty(), "a candidate has victims");
     Require(absl::c_linear_search(Plugins(), candidate.plugin()), "of a known plugin");
   }
@@ -173,12 +173,13 @@ void FuzzAnswer(absl::string_view bytes) {
       });
     case 5:
       return Parsed<CycleResponse>(bytes, [](const auto& answer) {
-        if (Passes(CheckPlacements(answer, "u0", {"u1", "u2"}, answer.has_group()))) {
-          Require(answer.placements_size() <= 4096, "placements are bounded");
-          if (answer.placements_size() > 0)
-            Require(answer.placements(0).pod_uid() == "u0", "the first is the requested pod's");
+        if (!Passes(CheckCycle(answer))) return;
+        const CyclePlan& plan = answer.plan();
+        if (Passes(CheckPlacements(plan, "u0", {"u1", "u2"}, plan.has_group()))) {
+          Require(plan.placements_size() <= 4096, "placements are bounded");
+          Require(plan.placements(0).pod_uid() == "u0", "the first is the requested pod's");
         }
-        (void)Passes(CheckRejectedGroup(answer.group(), "u0"));
+        (void)Passes(CheckRejectedGroup(answer.rejection().group(), "u0"));
       });
     case 6:
       return Parsed<ReserveResponse>(bytes, CheckedReserve);

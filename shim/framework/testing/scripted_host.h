@@ -60,25 +60,27 @@ class ScriptedHost final : public HostClient {
   std::vector<v1beta1::SyncRequest> changes;
   std::vector<v1beta1::CycleRequest> cycles;
   std::vector<v1beta1::UnreserveRequest> unreserved;
+  std::vector<v1beta1::PushResult> push_results;  // also in `changes`
 
   // Every node is feasible; with several nodes, plugin "Score" gives each 0.
   void Feasible(v1beta1::CycleResponse* response) const {
-    response->mutable_pre_filter();
-    v1beta1::FilterResponse* filter = response->mutable_filter();
+    v1beta1::CycleEvaluation* evaluation = response->mutable_evaluation();
+    evaluation->mutable_pre_filter();
+    v1beta1::FilterResponse* filter = evaluation->mutable_filter();
     filter->set_processed(num_nodes);
     std::string bits((num_nodes + 7) / 8, '\0');
     for (uint32_t i = 0; i < num_nodes; ++i) bits[i / 8] |= static_cast<char>(1 << (i % 8));
     filter->set_feasible(bits);
     if (num_nodes < 2) return;
-    v1beta1::PluginScores* scores = response->mutable_score()->add_plugins();
+    v1beta1::PluginScores* scores = evaluation->mutable_score()->add_plugins();
     scores->set_plugin("Score");
     scores->set_scores(std::string(num_nodes, '\0'));
   }
   // No node is feasible.
   void Infeasible(const std::string& plugin, const std::string& reason,
                   v1beta1::CycleResponse* response) const {
-    response->mutable_pre_filter();
-    v1beta1::FilterResponse* filter = response->mutable_filter();
+    response->mutable_evaluation()->mutable_pre_filter();
+    v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
     filter->set_processed(num_nodes);
     filter->set_feasible(std::string((num_nodes + 7) / 8, '\0'));
     v1beta1::PluginStatus* status = filter->add_reasons();
@@ -98,6 +100,8 @@ class ScriptedHost final : public HostClient {
     // A real host would end the session.
     CHECK_NE(request.phase(), v1beta1::SyncRequest::PHASE_UNSPECIFIED);
     changes.push_back(request);
+    push_results.insert(push_results.end(), request.push_results().begin(),
+                        request.push_results().end());
   }
   std::vector<v1beta1::SyncResponse> TakePushes() override { return std::exchange(pushes, {}); }
   absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time,

@@ -7,7 +7,9 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/support/byte_buffer.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,8 +46,10 @@ grpc::ByteBuffer BufferOf(const std::string& text) {
 // Lifetime: until both streams are done; the host's is done first.
 class Call final : public grpc::ServerGenericBidiReactor {
  public:
-  Call(grpc::GenericCallbackServerContext* context, const Channel& host)
-      : method_(context->method()), stub_(host), to_host_(this) {
+  // `num_nodes` outlives the call.
+  Call(grpc::GenericCallbackServerContext* context, const Channel& host,
+       std::atomic<uint32_t>* num_nodes)
+      : method_(context->method()), num_nodes_(*num_nodes), stub_(host), to_host_(this) {
     const std::string old_method = OldMethod(method_);
     if (old_method.empty()) {
       Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "not in v1alpha1: " + method_));
@@ -64,7 +68,10 @@ class Call final : public grpc::ServerGenericBidiReactor {
   void OnReadDone(bool ok) override {
     absl::StatusOr<std::string> request = absl::CancelledError();
     if (ok) {
-      request = RequestToOld(method_, TextOf(request_));
+      const std::string bytes = TextOf(request_);
+      // The shim sends changes before the calls that depend on them.
+      num_nodes_ = NumNodesAfter(method_, bytes, num_nodes_);
+      request = RequestToOld(method_, bytes, num_nodes_);
       if (!request.ok()) Fail(request.status());
     }
     absl::MutexLock lock(&mu_);
@@ -143,12 +150,15 @@ class Call final : public grpc::ServerGenericBidiReactor {
   void Fail(const absl::Status& why) {
     {
       absl::MutexLock lock(&mu_);
-      failure_ = grpc::Status(grpc::StatusCode::INTERNAL, std::string(why.message()));
+      failure_ = grpc::Status(
+          absl::IsUnimplemented(why) ? grpc::StatusCode::UNIMPLEMENTED : grpc::StatusCode::INTERNAL,
+          std::string(why.message()));
     }
     context_.TryCancel();
   }
 
   const std::string method_;
+  std::atomic<uint32_t>& num_nodes_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   ToHost to_host_;
@@ -178,12 +188,14 @@ class Adapter final : public grpc::CallbackGenericService {
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
-    return new Call(context, host_);
+    return new Call(context, host_, &num_nodes_);
   }
   grpc::Channel* channel() const { return channel_.get(); }
 
  private:
   const Channel host_;
+  // Of the session; a channel has one.
+  std::atomic<uint32_t> num_nodes_ = 0;
   std::unique_ptr<grpc::Server> server_;
   Channel channel_;
 };

@@ -52,6 +52,16 @@ class OldHost {
       response->add_plugins()->set_name("Fit");
       return grpc::Status::OK;
     }
+    grpc::Status Configure(grpc::ServerContext*, const v1alpha1::ConfigureRequest* request,
+                           v1alpha1::ConfigureResponse* response) override {
+      response->add_problems()->set_message("configured " + request->session_id());
+      return grpc::Status::OK;
+    }
+    grpc::Status Drain(grpc::ServerContext*, const v1alpha1::DrainRequest* request,
+                       v1alpha1::DrainResponse* response) override {
+      response->set_attempts_in_flight(request->session_id() == "s" ? 3 : 0);
+      return grpc::Status::OK;
+    }
   };
   class Filtering final : public v1alpha1::FilterService::Service {
     grpc::Status Filter(grpc::ServerContext* context, const v1alpha1::FilterRequest* request,
@@ -145,6 +155,31 @@ TEST_F(AdapterTest, ForwardsCallsAndTheirErrors) {
   EXPECT_EQ(v1beta1::PermitService::NewStub(channel_)
                 ->Permit(Context().get(), v1beta1::PermitRequest(), &permit)
                 .error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(AdapterTest, EndsSessionsButDrainsNoHost) {
+  const auto stub = v1beta1::PluginHostService::NewStub(channel_);
+  v1beta1::EndSessionRequest end;
+  v1beta1::EndSessionResponse ended;
+  end.set_session_id("s");
+  ASSERT_TRUE(stub->EndSession(Context().get(), end, &ended).ok());
+  EXPECT_EQ(ended.attempts_in_flight(), 3u);
+  v1beta1::DrainResponse drained;
+  EXPECT_EQ(stub->Drain(Context().get(), v1beta1::DrainRequest(), &drained).error_code(),
+            grpc::StatusCode::UNIMPLEMENTED);
+}
+
+TEST_F(AdapterTest, ChecksNoConfigurationInPlaceOfTheHost) {
+  const auto stub = v1beta1::PluginHostService::NewStub(channel_);
+  v1beta1::ConfigureRequest request;
+  v1beta1::ConfigureResponse response;
+  request.set_session_id("s");
+  ASSERT_TRUE(stub->Configure(Context().get(), request, &response).ok());
+  ASSERT_EQ(response.problems_size(), 1);
+  EXPECT_EQ(response.problems(0).message(), "configured s");
+  request.set_validate_only(true);
+  EXPECT_EQ(stub->Configure(Context().get(), request, &response).error_code(),
             grpc::StatusCode::UNIMPLEMENTED);
 }
 

@@ -2,7 +2,10 @@
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
+#include <google/protobuf/unknown_field_set.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <set>
@@ -17,10 +20,18 @@
 #include "outboard/handshake/v1/handshake.pb.h"
 #include "outboard/v1alpha1/call.pb.h"
 #include "outboard/v1alpha1/cluster_state.pb.h"
+#include "outboard/v1alpha1/cycle.pb.h"
+#include "outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1alpha1/objects.pb.h"
 #include "outboard/v1alpha1/plugin_host.pb.h"
+#include "outboard/v1alpha1/post_filter.pb.h"
 #include "outboard/v1beta1/call.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
+#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/objects.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_filter.pb.h"
 #include "proto/call_errors/call_errors.h"
 #include "proto/call_errors/rpc_status.pb.h"
 
@@ -37,7 +48,13 @@ using handshake::v1::HandshakeResponse;
 
 constexpr char kHandshake[] = "/outboard.handshake.v1.HandshakeService/Handshake";
 constexpr char kGetHostInfo[] = "/outboard.v1beta1.PluginHostService/GetHostInfo";
+constexpr char kDrain[] = "/outboard.v1beta1.PluginHostService/Drain";
+constexpr char kEndSession[] = "/outboard.v1beta1.PluginHostService/EndSession";
 constexpr char kConfigure[] = "/outboard.v1beta1.PluginHostService/Configure";
+constexpr char kSync[] = "/outboard.v1beta1.ClusterStateService/Sync";
+constexpr char kFilter[] = "/outboard.v1beta1.FilterService/Filter";
+constexpr char kPostFilter[] = "/outboard.v1beta1.PostFilterService/PostFilter";
+constexpr char kCycle[] = "/outboard.v1beta1.CycleService/Cycle";
 
 enum class Direction { kToOld, kFromOld };
 
@@ -91,9 +108,65 @@ bool IsRenumbered(const FieldDescriptor* field) {
   return field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr;
 }
 
+// v1alpha1 names an object by a ClusterObject in which only the name is set.
+std::string ObjectReferenceToOld(const Message& message) {
+  const auto& reference = static_cast<const v1beta1::ObjectReference&>(message);
+  const std::string& kind = reference.kind();
+  // The contract's names follow C++ style, whereas Kubernetes writes CSI in capitals.
+  const std::string type =
+      absl::StartsWith(kind, "CSI") ? absl::StrCat("Csi", kind.substr(3)) : kind;
+  const Descriptor* kinds = v1alpha1::ClusterObject::descriptor();
+  // Also for a kind of a later contract: the host does not know the object then.
+  const FieldDescriptor* held = kinds->FindFieldByName("custom_object");
+  for (int i = 0; i < kinds->field_count(); ++i) {
+    if (kinds->field(i)->message_type()->name() == type) held = kinds->field(i);
+  }
+  if (kind == "ReplicationController" || kind == "ReplicaSet" || kind == "StatefulSet")
+    held = kinds->FindFieldByName("workload");
+  v1alpha1::ClusterObject old;
+  Message* object = old.GetReflection()->MutableMessage(&old, held);
+  const auto set = [&](const char* name, const std::string& text) {
+    const FieldDescriptor* field = object->GetDescriptor()->FindFieldByName(name);
+    if (field != nullptr) object->GetReflection()->SetString(object, field, text);
+  };
+  set("namespace", reference.namespace_());
+  set("name", reference.name());
+  set("kind", kind);
+  set("resource", kind);
+  return old.SerializeAsString();
+}
+
+// The bytes of the message that v1alpha1 has in this one's place.
+using ToOldBytes = std::string (*)(const Message& message);
+
+// For the messages inside requests whose fields have other numbers or types; null for others.
+ToOldBytes ReshapedToOld(const Descriptor* type) {
+  static const auto* const kReshaped = new std::map<const Descriptor*, ToOldBytes>{
+      {v1beta1::ObjectReference::descriptor(), ObjectReferenceToOld}};
+  const auto it = kReshaped->find(type);
+  return it == kReshaped->end() ? nullptr : it->second;
+}
+
+// Replaces what `field` holds. Unknown fields are serialized like the others, so the host reads the
+// bytes as its own message.
+void Reshape(Message* message, const FieldDescriptor* field, ToOldBytes to_old) {
+  const Reflection* reflection = message->GetReflection();
+  google::protobuf::UnknownFieldSet* bytes = reflection->MutableUnknownFields(message);
+  if (field->is_repeated()) {
+    for (int i = 0; i < reflection->FieldSize(*message, field); ++i) {
+      bytes->AddLengthDelimited(field->number(),
+                                to_old(reflection->GetRepeatedMessage(*message, field, i)));
+    }
+  } else if (reflection->HasField(*message, field)) {
+    bytes->AddLengthDelimited(field->number(), to_old(reflection->GetMessage(*message, field)));
+  }
+  reflection->ClearField(message, field);
+}
+
 // Whether a message of this type may contain something to translate. Most of the bytes, pods and
 // nodes, contain nothing.
 bool Differs(const Descriptor* type, std::set<const Descriptor*>* visited) {
+  if (ReshapedToOld(type) != nullptr) return true;
   if (type == v1beta1::CallHeader::descriptor()) return true;
   if (type == v1beta1::SortKeysChanged::descriptor()) return true;
   if (type == v1beta1::GateChanged::descriptor()) return true;
@@ -154,6 +227,9 @@ void Translate(Message* message, Direction direction) {
         const int number = reflection->GetRepeatedEnumValue(*message, field, i);
         reflection->SetRepeatedEnumValue(message, field, i, Renumber(numbers, number, direction));
       }
+    } else if (const ToOldBytes to_old = ReshapedToOld(field->message_type());
+               to_old != nullptr && direction == Direction::kToOld) {
+      Reshape(message, field, to_old);
     } else if (field->is_repeated()) {
       for (int i = 0; i < reflection->FieldSize(*message, field); ++i)
         Translate(reflection->MutableRepeatedMessage(message, field, i), direction);
@@ -183,7 +259,10 @@ absl::StatusOr<std::string> Translated(absl::string_view method, const Descripto
   return message->SerializeAsString();
 }
 
-std::string ConfigureToOld(const v1beta1::ConfigureRequest& request) {
+absl::StatusOr<std::string> ConfigureToOld(const v1beta1::ConfigureRequest& request) {
+  // The old host would configure the session. The caller can do that with a session of its own.
+  if (request.validate_only())
+    return absl::UnimplementedError("hosts of v1alpha1 cannot check a configuration only");
   v1alpha1::ConfigureRequest old;
   old.set_session_id(request.session_id());
   old.set_contract_version("v1alpha1");
@@ -217,15 +296,149 @@ absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse&
   return info.SerializeAsString();
 }
 
+// A part of a message, as the part in its place, which is the same on the wire but for what
+// Translate changes.
+template <typename From, typename To>
+absl::Status PartToOld(From part, To* old) {
+  Translate(&part, Direction::kToOld);
+  return Reread(part, old) ? absl::OkStatus() : absl::InvalidArgumentError("malformed request");
+}
+template <typename From, typename To>
+absl::Status PartFromOld(const From& old, To* part) {
+  if (!Reread(old, part)) return absl::InvalidArgumentError("malformed answer");
+  Translate(part, Direction::kFromOld);
+  return absl::OkStatus();
+}
+
+// Which percentage of `num_nodes` nodes gives the number by v1alpha1's rule. The shim made the
+// number by this rule, so there is one.
+uint32_t PercentageFor(uint32_t number, uint32_t num_nodes) {
+  constexpr uint64_t kFewest = 100;
+  for (uint64_t percentage = 1; percentage < 100; ++percentage) {
+    if (std::max(num_nodes * percentage / 100, kFewest) >= number)
+      return static_cast<uint32_t>(percentage);
+  }
+  return 100;
+}
+
+absl::StatusOr<std::string> FilterToOld(const v1beta1::FilterRequest& request, uint32_t num_nodes) {
+  v1alpha1::FilterRequest old;
+  absl::Status done = PartToOld(request.header(), old.mutable_header());
+  if (request.has_pod()) done.Update(PartToOld(request.pod(), old.mutable_pod()));
+  for (const v1beta1::InlineNode& node : request.inline_nodes())
+    done.Update(PartToOld(node, old.add_inline_nodes()));
+  for (const v1beta1::SimulatedNode& node : request.simulation().nodes())
+    done.Update(PartToOld(node, old.add_hypotheses()));
+  if (request.has_search()) {
+    const v1beta1::NodeSearch& search = request.search();
+    const uint32_t number = search.num_feasible_nodes_to_find();
+    if (search.has_nodes()) {
+      done.Update(PartToOld(search.nodes(), old.mutable_nodes()));
+      num_nodes = static_cast<uint32_t>(search.nodes().slots_size());
+    }
+    old.set_start_offset(search.start_offset());
+    if (number == 1) {
+      old.set_first_feasible_only(true);
+    } else {
+      old.set_percentage_of_nodes_to_score(PercentageFor(number, num_nodes));
+    }
+  }
+  if (!done.ok()) return done;
+  return old.SerializeAsString();
+}
+
+absl::StatusOr<std::string> CycleToOld(const v1beta1::CycleRequest& request) {
+  v1alpha1::CycleRequest old;
+  absl::Status done = PartToOld(request.header(), old.mutable_header());
+  old.set_deadline_micros(request.deadline_micros());
+  old.mutable_pre_filter()->set_pod_uid(request.pod_uid());
+  const v1beta1::NodeSearch& search = request.search();
+  v1alpha1::FilterRequest* filter = old.mutable_filter();
+  if (search.has_nodes()) done.Update(PartToOld(search.nodes(), filter->mutable_nodes()));
+  filter->set_start_offset(search.start_offset());
+  filter->set_percentage_of_nodes_to_score(request.percentage_of_nodes_to_score());
+  filter->set_first_feasible_only(search.num_feasible_nodes_to_find() == 1);
+  filter->set_enough_nodes(search.num_feasible_nodes_to_find());
+  old.set_score_single_node(request.score_single_node());
+  old.set_explain(request.explain());
+  *old.mutable_next_pod_uids() = request.next_pod_uids();
+  old.set_place_group(request.place_group());
+  if (!done.ok()) return done;
+  return old.SerializeAsString();
+}
+
+absl::StatusOr<std::string> CycleFromOld(const v1alpha1::CycleResponse& old) {
+  v1beta1::CycleResponse response;
+  response.set_attempt_id(old.attempt_id());
+  response.set_evaluation_micros(old.evaluation_micros());
+  absl::Status done;
+  const auto take = [&](auto* into) {
+    done.Update(PartFromOld(old.pre_filter(), into->mutable_pre_filter()));
+  };
+  const auto take_group = [&](auto* into) {
+    if (old.has_group()) done.Update(PartFromOld(old.group(), into->mutable_group()));
+  };
+  if (old.has_error()) {
+    done.Update(PartFromOld(old.error(), response.mutable_error()));
+  } else if (old.pre_filter().has_rejection()) {
+    take(response.mutable_rejection());
+    take_group(response.mutable_rejection());
+  } else if (!old.placements().empty()) {
+    take(response.mutable_plan());
+    take_group(response.mutable_plan());
+    for (const v1alpha1::PlannedPlacement& placement : old.placements())
+      done.Update(PartFromOld(placement, response.mutable_plan()->add_placements()));
+  } else {
+    v1beta1::CycleEvaluation* const evaluation = response.mutable_evaluation();
+    take(evaluation);
+    if (old.has_filter()) done.Update(PartFromOld(old.filter(), evaluation->mutable_filter()));
+    if (old.has_pre_score())
+      done.Update(PartFromOld(old.pre_score(), evaluation->mutable_pre_score()));
+    if (old.has_score()) done.Update(PartFromOld(old.score(), evaluation->mutable_score()));
+  }
+  if (!done.ok()) return done;
+  return response.SerializeAsString();
+}
+
+absl::StatusOr<std::string> PostFilterFromOld(const v1alpha1::PostFilterResponse& old) {
+  v1beta1::PostFilterResponse response;
+  absl::Status done;
+  if (old.has_rejection()) {
+    v1beta1::PreemptionRejection* const rejection = response.mutable_rejection();
+    done.Update(PartFromOld(old.rejection(), rejection->mutable_status()));
+    rejection->set_clear_nomination(old.clear_nomination());
+  } else if (!old.questions().empty()) {
+    for (const v1alpha1::PreemptionQuestion& question : old.questions())
+      done.Update(PartFromOld(question, response.mutable_questions()->add_questions()));
+  } else if (!old.candidates().empty()) {
+    for (const v1alpha1::PreemptionCandidate& candidate : old.candidates())
+      done.Update(PartFromOld(candidate, response.mutable_candidates()->add_candidates()));
+  } else {
+    response.mutable_none();
+  }
+  if (!done.ok()) return done;
+  return response.SerializeAsString();
+}
+
 }  // namespace
+
+uint32_t NumNodesAfter(absl::string_view method, absl::string_view bytes, uint32_t before) {
+  v1beta1::SyncRequest request;
+  if (method != kSync || !Parse(bytes, &request) || !request.has_node_order()) return before;
+  return static_cast<uint32_t>(request.node_order().slots_size());
+}
 
 std::string OldMethod(absl::string_view method) {
   if (method == kHandshake) method = kGetHostInfo;
+  // Drain of v1alpha1 has a session, and is what EndSession is now.
+  if (method == kDrain) return "";
+  if (method == kEndSession) return "/outboard.v1alpha1.PluginHostService/Drain";
   if (!absl::ConsumePrefix(&method, "/outboard.v1beta1.")) return "";
   return absl::StrCat("/outboard.v1alpha1.", method);
 }
 
-absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_view bytes) {
+absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_view bytes,
+                                         uint32_t num_nodes) {
   if (method == kHandshake || method == kGetHostInfo) {
     v1alpha1::GetHostInfoRequest old;
     old.add_contract_versions("v1alpha1");
@@ -239,6 +452,16 @@ absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_
     if (!Parse(bytes, &request)) return Malformed(method, "request");
     return ConfigureToOld(request);
   }
+  if (method == kFilter) {
+    v1beta1::FilterRequest request;
+    if (!Parse(bytes, &request)) return Malformed(method, "request");
+    return FilterToOld(request, num_nodes);
+  }
+  if (method == kCycle) {
+    v1beta1::CycleRequest request;
+    if (!Parse(bytes, &request)) return Malformed(method, "request");
+    return CycleToOld(request);
+  }
   const MethodDescriptor* found = FindMethod(method);
   if (found == nullptr) return Malformed(method, "method");
   return Translated(method, found->input_type(), bytes, Direction::kToOld);
@@ -249,6 +472,16 @@ absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::stri
     v1alpha1::GetHostInfoResponse old;
     if (!Parse(bytes, &old)) return Malformed(method, "answer");
     return method == kHandshake ? IdentityFromOld(old) : HostInfoFromOld(old);
+  }
+  if (method == kCycle) {
+    v1alpha1::CycleResponse old;
+    if (!Parse(bytes, &old)) return Malformed(method, "answer");
+    return CycleFromOld(old);
+  }
+  if (method == kPostFilter) {
+    v1alpha1::PostFilterResponse old;
+    if (!Parse(bytes, &old)) return Malformed(method, "answer");
+    return PostFilterFromOld(old);
   }
   const MethodDescriptor* found = FindMethod(method);
   if (found == nullptr) return Malformed(method, "method");

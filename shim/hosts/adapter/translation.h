@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -17,8 +18,14 @@ namespace outboard::hosts::adapter {
 // The path of the method that answers this one in v1alpha1; empty: there is none.
 std::string OldMethod(absl::string_view method);
 
-// Errors: INVALID_ARGUMENT for bytes that are not the method's request.
-absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_view bytes);
+// How many nodes the host has after this request; `before`: before it.
+uint32_t NumNodesAfter(absl::string_view method, absl::string_view bytes, uint32_t before);
+
+// `num_nodes`: how many nodes the host has; Filter of v1alpha1 has a percentage of them.
+// Errors: INVALID_ARGUMENT for bytes that are not the method's request; UNIMPLEMENTED for what old
+// hosts cannot do: ConfigureRequest.validate_only.
+absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_view bytes,
+                                         uint32_t num_nodes);
 
 // Errors: INVALID_ARGUMENT for bytes that are not the method's answer in v1alpha1.
 absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::string_view bytes);

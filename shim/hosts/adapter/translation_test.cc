@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "outboard/handshake/v1/handshake.pb.h"
 #include "outboard/v1alpha1/cluster_state.pb.h"
@@ -36,7 +41,7 @@ std::string Path(const std::string& service, const std::string& method) {
 
 template <typename Old, typename New>
 Old ToOld(const std::string& method, const New& request) {
-  const absl::StatusOr<std::string> bytes = RequestToOld(method, request.SerializeAsString());
+  const absl::StatusOr<std::string> bytes = RequestToOld(method, request.SerializeAsString(), 0);
   EXPECT_TRUE(bytes.ok()) << bytes.status();
   Old old;
   EXPECT_TRUE(old.ParseFromString(bytes.value_or("")));
@@ -56,6 +61,9 @@ TEST(Translation, NamesTheOldMethod) {
   EXPECT_EQ(OldMethod(Path("FilterService", "Filter")), "/outboard.v1alpha1.FilterService/Filter");
   EXPECT_EQ(OldMethod(kHandshake), "/outboard.v1alpha1.PluginHostService/GetHostInfo");
   EXPECT_EQ(OldMethod("/grpc.health.v1.Health/Check"), "");
+  EXPECT_EQ(OldMethod(Path("PluginHostService", "EndSession")),
+            "/outboard.v1alpha1.PluginHostService/Drain");
+  EXPECT_EQ(OldMethod(Path("PluginHostService", "Drain")), "") << "of the whole host";
 }
 
 TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
@@ -109,6 +117,36 @@ TEST(Translation, ConfigureNamesItsVersion) {
   EXPECT_EQ(old.profiles(0).points(0).plugins(0), "Fit");
 }
 
+TEST(Translation, OldHostsConfigureAtOnce) {
+  const std::string configure = Path("PluginHostService", "Configure");
+  v1beta1::ConfigureRequest request;
+  request.set_session_id("s");
+  request.mutable_shim()->add_effects("bind_volume");
+  const auto old = ToOld<v1alpha1::ConfigureRequest>(configure, request);
+  EXPECT_EQ(old.session_id(), "s");
+  EXPECT_TRUE(old.GetReflection()->GetUnknownFields(old).empty());
+  request.set_validate_only(true);
+  EXPECT_TRUE(
+      absl::IsUnimplemented(RequestToOld(configure, request.SerializeAsString(), 0).status()));
+
+  v1alpha1::ConfigureResponse answer;
+  answer.add_problems()->set_message("no");
+  const auto out = FromOld<v1beta1::ConfigureResponse>(configure, answer);
+  ASSERT_EQ(out.problems_size(), 1);
+  EXPECT_EQ(out.problems(0).message(), "no");
+  EXPECT_EQ(out.problems(0).severity(), v1beta1::ConfigProblem::SEVERITY_UNSPECIFIED) << "an error";
+}
+
+TEST(Translation, TheEndOfASessionWasADrain) {
+  const std::string method = Path("PluginHostService", "EndSession");
+  v1beta1::EndSessionRequest request;
+  request.set_session_id("s");
+  EXPECT_EQ(ToOld<v1alpha1::DrainRequest>(method, request).session_id(), "s");
+  v1alpha1::DrainResponse old;
+  old.set_attempts_in_flight(3);
+  EXPECT_EQ(FromOld<v1beta1::EndSessionResponse>(method, old).attempts_in_flight(), 3u);
+}
+
 TEST(Translation, ExactAndLeastVersionsAreOneField) {
   v1beta1::FilterRequest filter;
   filter.mutable_header()->set_exact_version(4);
@@ -155,10 +193,130 @@ TEST(Translation, CodesHaveOtherNumbers) {
   v1alpha1::CycleResponse cycle;
   cycle.mutable_filter()->add_reasons()->set_code(v1alpha1::UNSCHEDULABLE);
   EXPECT_EQ(FromOld<v1beta1::CycleResponse>(Path("CycleService", "Cycle"), cycle)
+                .evaluation()
                 .filter()
                 .reasons(0)
                 .code(),
             v1beta1::CODE_UNSCHEDULABLE);
+}
+
+TEST(Translation, ASearchHasAPercentage) {
+  const std::string method = Path("FilterService", "Filter");
+  const auto old = [&](uint32_t number, uint32_t num_nodes, std::vector<uint32_t> slots) {
+    v1beta1::FilterRequest request;
+    v1beta1::NodeSearch* search = request.mutable_search();
+    search->set_start_offset(3);
+    search->set_num_feasible_nodes_to_find(number);
+    if (!slots.empty()) search->mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+    const absl::StatusOr<std::string> bytes =
+        RequestToOld(method, request.SerializeAsString(), num_nodes);
+    v1alpha1::FilterRequest out;
+    EXPECT_TRUE(bytes.ok() && out.ParseFromString(*bytes)) << bytes.status();
+    return out;
+  };
+  // v1alpha1's rule, as its hosts compute it.
+  for (const uint32_t num_nodes : {100u, 1000u, 5000u, 15000u}) {
+    for (const uint32_t percentage : {1u, 5u, 10u, 42u, 99u, 100u}) {
+      const uint32_t number = std::max(num_nodes * percentage / 100, 100u);
+      const uint32_t given = old(number, num_nodes, {}).percentage_of_nodes_to_score();
+      EXPECT_EQ(std::max(num_nodes * given / 100, 100u), number) << num_nodes << " " << percentage;
+    }
+  }
+  EXPECT_EQ(old(3, 5000, {7, 8, 9}).percentage_of_nodes_to_score(), 1u) << "all of few nodes";
+  EXPECT_THAT(old(3, 5000, {7, 8, 9}).nodes().slots(), ElementsAre(7, 8, 9));
+  EXPECT_EQ(old(3, 5000, {7, 8, 9}).start_offset(), 3u);
+  EXPECT_TRUE(old(1, 5000, {}).first_feasible_only());
+
+  v1beta1::SyncRequest sync;
+  EXPECT_EQ(NumNodesAfter(Path("ClusterStateService", "Sync"), sync.SerializeAsString(), 4), 4u);
+  sync.mutable_node_order()->add_slots(7);
+  EXPECT_EQ(NumNodesAfter(Path("ClusterStateService", "Sync"), sync.SerializeAsString(), 4), 1u);
+  EXPECT_EQ(NumNodesAfter(method, "", 4), 4u);
+}
+
+TEST(Translation, SimulatedAndInlineNodes) {
+  v1beta1::FilterRequest request;
+  request.mutable_pod()->set_name("p");
+  request.mutable_simulation()->add_nodes()->set_slot(6);
+  request.mutable_simulation()->add_nodes()->add_removed_pod_uids("u");
+  request.add_inline_nodes()->mutable_node()->set_name("n");
+  const auto old = ToOld<v1alpha1::FilterRequest>(Path("FilterService", "Filter"), request);
+  EXPECT_EQ(old.pod().name(), "p");
+  ASSERT_EQ(old.hypotheses_size(), 2);
+  EXPECT_EQ(old.hypotheses(0).slot(), 6u);
+  EXPECT_THAT(old.hypotheses(1).removed_pod_uids(), ElementsAre("u"));
+  EXPECT_EQ(old.inline_nodes(0).node().name(), "n");
+}
+
+TEST(Translation, ACycleInBothDirections) {
+  const std::string method = Path("CycleService", "Cycle");
+  v1beta1::CycleRequest request;
+  request.mutable_header()->set_exact_version(9);
+  request.set_deadline_micros(50);
+  request.set_pod_uid("u");
+  request.mutable_search()->set_start_offset(4);
+  request.mutable_search()->set_num_feasible_nodes_to_find(6);
+  request.mutable_search()->mutable_nodes()->add_slots(2);
+  request.set_percentage_of_nodes_to_score(30);
+  request.add_next_pod_uids("v");
+  request.set_place_group(true);
+  const auto asked = ToOld<v1alpha1::CycleRequest>(method, request);
+  EXPECT_EQ(asked.header().snapshot_version(), 9);
+  EXPECT_EQ(asked.deadline_micros(), 50u);
+  EXPECT_EQ(asked.pre_filter().pod_uid(), "u");
+  EXPECT_EQ(asked.filter().start_offset(), 4u);
+  EXPECT_EQ(asked.filter().enough_nodes(), 6u);
+  EXPECT_EQ(asked.filter().percentage_of_nodes_to_score(), 30u);
+  EXPECT_THAT(asked.filter().nodes().slots(), ElementsAre(2));
+  EXPECT_THAT(asked.next_pod_uids(), ElementsAre("v"));
+  EXPECT_TRUE(asked.place_group());
+
+  v1alpha1::CycleResponse old;
+  old.set_attempt_id(8);
+  old.set_evaluation_micros(77);
+  old.mutable_pre_filter();
+  old.mutable_filter()->set_processed(2);
+  old.mutable_score()->add_plugins()->set_plugin("Fit");
+  auto out = FromOld<v1beta1::CycleResponse>(method, old);
+  EXPECT_EQ(out.attempt_id(), 8u);
+  EXPECT_EQ(out.evaluation_micros(), 77u);
+  EXPECT_EQ(out.evaluation().filter().processed(), 2u);
+  EXPECT_EQ(out.evaluation().score().plugins(0).plugin(), "Fit");
+  EXPECT_FALSE(out.evaluation().has_pre_score());
+
+  old.Clear();
+  old.mutable_group()->set_name("gang");
+  old.add_placements()->set_pod_uid("v");
+  out = FromOld<v1beta1::CycleResponse>(method, old);
+  EXPECT_EQ(out.plan().group().name(), "gang");
+  EXPECT_EQ(out.plan().placements(0).pod_uid(), "v");
+
+  old.clear_placements();
+  old.mutable_pre_filter()->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  out = FromOld<v1beta1::CycleResponse>(method, old);
+  EXPECT_EQ(out.rejection().group().name(), "gang");
+  EXPECT_EQ(out.rejection().pre_filter().rejection().code(), v1beta1::CODE_UNSCHEDULABLE);
+
+  old.mutable_error()->set_message("gone");
+  EXPECT_EQ(FromOld<v1beta1::CycleResponse>(method, old).error().message(), "gone");
+}
+
+TEST(Translation, PostFilterHasOneOutcome) {
+  const std::string method = Path("PostFilterService", "PostFilter");
+  v1alpha1::PostFilterResponse old;
+  EXPECT_TRUE(FromOld<v1beta1::PostFilterResponse>(method, old).has_none());
+  old.add_candidates()->add_victim_uids("u");
+  EXPECT_THAT(
+      FromOld<v1beta1::PostFilterResponse>(method, old).candidates().candidates(0).victim_uids(),
+      ElementsAre("u"));
+  old.add_questions()->mutable_own()->set_code(v1alpha1::UNSCHEDULABLE);
+  EXPECT_EQ(FromOld<v1beta1::PostFilterResponse>(method, old).questions().questions(0).own().code(),
+            v1beta1::CODE_UNSCHEDULABLE);
+  old.mutable_rejection()->set_code(v1alpha1::ERROR);
+  old.set_clear_nomination(true);
+  const auto out = FromOld<v1beta1::PostFilterResponse>(method, old);
+  EXPECT_EQ(out.rejection().status().code(), v1beta1::CODE_ERROR);
+  EXPECT_TRUE(out.rejection().clear_nomination());
 }
 
 TEST(Translation, ChangesOfTheCluster) {
@@ -178,6 +336,61 @@ TEST(Translation, ChangesOfTheCluster) {
   request.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
   EXPECT_EQ(ToOld<v1alpha1::SyncRequest>(Path("ClusterStateService", "Sync"), request).phase(),
             v1alpha1::SyncRequest::SNAPSHOT_END);
+}
+
+TEST(Translation, AReferenceIsAnObjectWithOnlyItsName) {
+  struct Row {
+    const char* kind;
+    const char* ns;
+    const char* old;
+  };
+  const Row rows[] = {
+      {"Service", "ns", "service { namespace: \"ns\" name: \"x\" }"},
+      {"ReplicationController", "ns",
+       "workload { kind: \"ReplicationController\" namespace: \"ns\" name: \"x\" }"},
+      {"ReplicaSet", "ns", "workload { kind: \"ReplicaSet\" namespace: \"ns\" name: \"x\" }"},
+      {"StatefulSet", "ns", "workload { kind: \"StatefulSet\" namespace: \"ns\" name: \"x\" }"},
+      {"PodDisruptionBudget", "ns", "pod_disruption_budget { namespace: \"ns\" name: \"x\" }"},
+      {"PersistentVolume", "", "persistent_volume { name: \"x\" }"},
+      {"PersistentVolumeClaim", "ns", "persistent_volume_claim { namespace: \"ns\" name: \"x\" }"},
+      {"StorageClass", "", "storage_class { name: \"x\" }"},
+      {"CSINode", "", "csi_node { name: \"x\" }"},
+      {"CSIDriver", "", "csi_driver { name: \"x\" }"},
+      {"CSIStorageCapacity", "ns", "csi_storage_capacity { namespace: \"ns\" name: \"x\" }"},
+      {"VolumeAttachment", "", "volume_attachment { name: \"x\" }"},
+      {"DeviceClass", "", "device_class { name: \"x\" }"},
+      {"widgets.v1.example.com", "ns",
+       "custom_object { resource: \"widgets.v1.example.com\" namespace: \"ns\" name: \"x\" }"},
+      {"KindOfALaterContract", "",
+       "custom_object { resource: \"KindOfALaterContract\" name: \"x\" }"}};
+  v1beta1::SyncRequest request;
+  for (const Row& row : rows) {
+    v1beta1::ObjectReference* reference = request.add_changes()->mutable_object_remove();
+    reference->set_kind(row.kind);
+    reference->set_namespace_(row.ns);
+    reference->set_name("x");
+    reference->set_uid("u");
+    v1beta1::QueueEvent* event = request.add_events();
+    event->set_number(7);
+    event->set_max_priority(-1);
+    *event->mutable_object() = *reference;
+  }
+  request.add_changes()->mutable_pod_placement()->set_state(v1beta1::PLACEMENT_STATE_BOUND);
+  request.add_changes()->mutable_object_upsert()->mutable_csi_node()->set_name("whole");
+  request.add_events()->set_node_name("n");
+  const auto old = ToOld<v1alpha1::SyncRequest>(Path("ClusterStateService", "Sync"), request);
+  const int count = static_cast<int>(std::size(rows));
+  ASSERT_EQ(old.changes_size(), count + 2);
+  ASSERT_EQ(old.events_size(), count + 1);
+  for (int i = 0; i < count; ++i) {
+    EXPECT_EQ(old.changes(i).object_remove().ShortDebugString(), rows[i].old);
+    EXPECT_EQ(old.events(i).object().ShortDebugString(), rows[i].old);
+    EXPECT_EQ(old.events(i).number(), 7u);
+    EXPECT_EQ(old.events(i).max_priority(), -1);
+  }
+  EXPECT_EQ(old.changes(count).pod_placement().state(), v1alpha1::BOUND);
+  EXPECT_EQ(old.changes(count + 1).object_upsert().csi_node().name(), "whole");
+  EXPECT_EQ(old.events(count).node_name(), "n");
 }
 
 TEST(Translation, PushesAboutAllPods) {
@@ -223,8 +436,8 @@ TEST(Translation, RefusesBytesThatAreNoMessage) {
     EXPECT_TRUE(absl::IsInvalidArgument(ResponseFromOld(method, "\xff").status())) << method;
   }
   EXPECT_TRUE(
-      absl::IsInvalidArgument(RequestToOld(Path("FilterService", "Filter"), "\xff").status()));
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestToOld(Path("NoService", "No"), "").status()));
+      absl::IsInvalidArgument(RequestToOld(Path("FilterService", "Filter"), "\xff", 0).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestToOld(Path("NoService", "No"), "", 0).status()));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "integration/fuzz/seeds.h"
 #include "shim/hosts/host_info_check.h"
 #include "shim/hosts/inline_host.h"
+#include "shim/hosts/needed_fields.h"
 #include "shim/hosts/plans.h"
 #include "shim/hosts/unserved_plugins.h"
 #include "shim/hosts/version_skew.h"

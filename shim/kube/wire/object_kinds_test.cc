@@ -102,15 +102,23 @@ TEST(ObjectKinds, NamesOfWhatWent) {
   for (const ObjectKind& kind : ObjectKinds()) {
     const auto object = DecodeObjectJson(kind, Parse(Object("")));
     ASSERT_TRUE(object.ok());
-    const v1beta1::ClusterObject named = NameOnly((*object)->object);
-    EXPECT_EQ(named.object_case(), (*object)->object.object_case());
-    EXPECT_EQ(NamespacedName(named), (*object)->key());
-    EXPECT_EQ(KindOf(named), kind.kind);
+    const v1beta1::ObjectReference reference = ReferenceTo((*object)->object);
+    EXPECT_EQ(reference.kind(), kind.kind);
+    EXPECT_EQ(reference.namespace_(), kind.namespaced ? "n" : "");
+    EXPECT_EQ(reference.name(), "x");
+    EXPECT_EQ(KeyOf(reference), absl::StrCat(kind.kind, "/", (*object)->key()));
   }
   v1beta1::ClusterObject volume;
   volume.mutable_persistent_volume()->set_name("v");
+  volume.mutable_persistent_volume()->set_uid("u");
   volume.mutable_persistent_volume()->set_phase("Bound");
-  EXPECT_EQ(NameOnly(volume).ShortDebugString(), "persistent_volume { name: \"v\" }");
+  EXPECT_EQ(ReferenceTo(volume).ShortDebugString(),
+            "kind: \"PersistentVolume\" name: \"v\" uid: \"u\"");
+  v1beta1::ClusterObject widget;
+  widget.mutable_generic_object()->set_resource("widgets.v1.example.com");
+  widget.mutable_generic_object()->set_name("w");
+  EXPECT_EQ(KeyOf(ReferenceTo(widget)), "widgets.v1.example.com/w");
+  EXPECT_EQ(ReferenceTo({}).ShortDebugString(), "");
   EXPECT_EQ(KindOf({}), "");
   EXPECT_EQ(NamespacedName({}), "");
 }

@@ -165,6 +165,7 @@ class World {
         plan.algorithm.post_filter_plugins = plan.algorithm.pre_score_plugins = {"A", "B"};
     plan.algorithm.score_plugins = {{"A", 1}, {"B", 2}};
     plan.host_names = plan.post_filter_hosts = {kHost};
+    plan.host_of = {{"A", kHost}, {"B", kHost}};
     const framework::HostExtensionPoint all = {kHost, {{"A", {}, 0}, {"B", {}, 1}}};
     plan.pre_enqueue = plan.reserve = plan.permit = {all};
     plan.pre_bind_plugins = {"A"};
@@ -209,7 +210,7 @@ class World {
     host_.cycle = [this](const CycleRequest& request, CycleResponse* response) {
       if (answers_[kCycle].empty()) {
         host_.Feasible(response);
-        response->mutable_score()->mutable_plugins(0)->set_plugin("A");
+        response->mutable_evaluation()->mutable_score()->mutable_plugins(0)->set_plugin("A");
         return absl::OkStatus();
       }
       absl::StatusOr<CycleResponse> next = Next<CycleResponse>(kCycle);

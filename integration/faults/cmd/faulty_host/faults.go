@@ -27,9 +27,10 @@ func waitUntilDeaf(method string) {
 func spoilCycle(ctx context.Context, shim grpc.ServerStream, answer frame) (frame, error) {
 	const (
 		attemptID  = 1 // of CycleResponse
-		filter     = 4
-		score      = 6
-		placements = 8
+		plan       = 6
+		filter     = 2 // of CycleEvaluation
+		score      = 4
+		placements = 2 // of CyclePlan
 		processed  = 1 // of FilterResponse
 		plugins    = 1 // of ScoreResponse
 		plugin     = 1 // of PluginScores
@@ -49,11 +50,11 @@ func spoilCycle(ctx context.Context, shim grpc.ServerStream, answer frame) (fram
 	case "undecodable":
 		return frame(strings.Repeat("\xff", 1000)), nil
 	case "wrong-count":
-		return text(answer, filter, string(number(nil, processed, 7_000_000))), nil
+		return answerCycle(answer, evaluation, text(nil, filter, string(number(nil, processed, 7_000_000)))), nil
 	case "score-out-of-range":
-		return text(answer, score, string(text(nil, plugins, string(text(text(nil, plugin, "NodeAffinity"), scores, "\xff\xff"))))), nil
+		return answerCycle(answer, evaluation, text(nil, score, string(text(nil, plugins, string(text(text(nil, plugin, "NodeAffinity"), scores, "\xff\xff")))))), nil
 	case "unknown-node":
-		return text(answer, placements, string(number(text(nil, podUID, "another"), slot, 4_000_000_000))), nil
+		return answerCycle(answer, plan, text(nil, placements, string(number(text(nil, podUID, "another"), slot, 4_000_000_000)))), nil
 	case "another-attempt":
 		return number(answer, attemptID, 1<<40), nil
 	case "late":
@@ -70,6 +71,17 @@ func spoilCycle(ctx context.Context, shim grpc.ServerStream, answer frame) (fram
 		}
 	}
 	return answer, nil
+}
+
+// evaluation is a field of CycleResponse: the outcome that is one.
+const evaluation = 5
+
+// answerCycle appends an outcome to a CycleResponse: its fields are merged into the outcome there if that is of the same
+// kind, and replace it otherwise.
+func answerCycle(answer []byte, kind protowire.Number, outcome []byte) []byte {
+	const preFilter = 1 // of each kind of outcome, required
+	outcome = protowire.AppendBytes(protowire.AppendTag(outcome, preFilter, protowire.BytesType), nil)
+	return protowire.AppendBytes(protowire.AppendTag(answer, kind, protowire.BytesType), outcome)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

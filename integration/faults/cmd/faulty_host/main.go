@@ -175,7 +175,7 @@ var cycles atomic.Int64
 func spoil(method string, message frame) (frame, error) {
 	const (
 		buildDigest     = 4 // of HandshakeResponse
-		filter          = 4 // of CycleResponse
+		filter          = 2 // of CycleEvaluation
 		filterProcessed = 1 // of FilterResponse
 	)
 	switch {
@@ -195,8 +195,7 @@ func spoil(method string, message frame) (frame, error) {
 		if *fault == "wrong-in-shadow" && count == 3 {
 			wrong := protowire.AppendTag(nil, filterProcessed, protowire.VarintType)
 			wrong = protowire.AppendVarint(wrong, 7_000_000)
-			message = protowire.AppendTag(message, filter, protowire.BytesType)
-			message = protowire.AppendBytes(message, wrong)
+			message = answerCycle(message, evaluation, protowire.AppendBytes(protowire.AppendTag(nil, filter, protowire.BytesType), wrong))
 		}
 	}
 	return message, nil

@@ -5,43 +5,21 @@ import com.google.protobuf.ByteString;
 import dev.outboard.handshake.v1.HandshakeRequest;
 import dev.outboard.handshake.v1.HandshakeResponse;
 import dev.outboard.handshake.v1.HandshakeServiceGrpc;
-import dev.outboard.v1beta1.CallError;
+import dev.outboard.v1beta1.*;
 import dev.outboard.v1beta1.CallError.Reason;
-import dev.outboard.v1beta1.CallHeader;
-import dev.outboard.v1beta1.Capability;
-import dev.outboard.v1beta1.Code;
-import dev.outboard.v1beta1.ConfigProblem;
-import dev.outboard.v1beta1.ConfigureRequest;
-import dev.outboard.v1beta1.ConfigureResponse;
-import dev.outboard.v1beta1.DrainRequest;
-import dev.outboard.v1beta1.DrainResponse;
-import dev.outboard.v1beta1.FilterRequest;
-import dev.outboard.v1beta1.FilterResponse;
-import dev.outboard.v1beta1.FilterServiceGrpc;
-import dev.outboard.v1beta1.GetHostInfoRequest;
-import dev.outboard.v1beta1.GetHostInfoResponse;
-import dev.outboard.v1beta1.InlineNode;
-import dev.outboard.v1beta1.PluginArgs;
-import dev.outboard.v1beta1.PluginHostServiceGrpc;
-import dev.outboard.v1beta1.PluginScores;
-import dev.outboard.v1beta1.PluginStatus;
-import dev.outboard.v1beta1.PointConfig;
-import dev.outboard.v1beta1.ProbeRequest;
-import dev.outboard.v1beta1.ProbeResponse;
-import dev.outboard.v1beta1.ProfileConfig;
-import dev.outboard.v1beta1.ScoreRequest;
-import dev.outboard.v1beta1.ScoreResponse;
-import dev.outboard.v1beta1.ScoreServiceGrpc;
 import io.grpc.BindableService;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import io.grpc.stub.StreamObserver;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+
 /**
  * A host with the capability INLINE_NODES: it keeps no cluster state, only its configuration, and serves three services.
  *
@@ -56,7 +34,7 @@ final class Host {
   private final long startedMicros = System.currentTimeMillis() * 1000;
   /** Profiles of each session, the least recently used first: shims come and go. */
   private final Map<String, Set<String>> sessions = new LinkedHashMap<>(16, 0.75f, /* accessOrder= */ true);
-  private final Set<String> drained = new java.util.HashSet<>();
+  private final Set<String> ended = new HashSet<>();
   private boolean draining;
 
   Host(String instance, String digest) {
@@ -68,46 +46,34 @@ final class Host {
     return List.of(new Greeting(), new Plugins(), new Filtering(), new Scoring());
   }
 
+  /** No new sessions and, since Probe says so, no new attempts. */
   synchronized void drain() {
     draining = true;
   }
 
-  /** The error of a call. */
-  private static final class CallFailed extends RuntimeException {
-    final Reason reason;
-
-    CallFailed(Reason reason, String message) {
-      super(message);
-      this.reason = reason;
-    }
-
-    Status status() {
-      return switch (reason) {
-        case REASON_WRONG_INSTANCE, REASON_SESSION_UNKNOWN, REASON_NOT_CONFIGURED -> Status.FAILED_PRECONDITION;
-        case REASON_INVALID -> Status.INVALID_ARGUMENT;
-        case REASON_DRAINING -> Status.UNAVAILABLE;
-        default -> Status.INTERNAL;
-      };
-    }
+  /** The error of a call: the CallError is a detail of the status. */
+  private static StatusRuntimeException fail(Reason reason, String message) {
+    Status.Code code =
+        switch (reason) {
+          case REASON_WRONG_INSTANCE, REASON_SESSION_UNKNOWN, REASON_NOT_CONFIGURED -> Status.Code.FAILED_PRECONDITION;
+          case REASON_INVALID -> Status.Code.INVALID_ARGUMENT;
+          case REASON_DRAINING -> Status.Code.UNAVAILABLE;
+          default -> Status.Code.INTERNAL;
+        };
+    Any error = Any.pack(CallError.newBuilder().setReason(reason).setMessage(message).build());
+    return StatusProto.toStatusRuntimeException(
+        com.google.rpc.Status.newBuilder().setCode(code.value()).setMessage(message).addDetails(error).build());
   }
 
-  /** Answers a call; an error is sent as a detail of the status. */
   private static <T> void answer(StreamObserver<T> observer, Supplier<T> call) {
     T response;
     try {
       response = call.get();
+    } catch (StatusRuntimeException error) {
+      observer.onError(error);
+      return;
     } catch (RuntimeException error) {
-      CallFailed failed =
-          error instanceof CallFailed known ? known : new CallFailed(Reason.REASON_INTERNAL, String.valueOf(error));
-      CallError details =
-          CallError.newBuilder().setReason(failed.reason).setMessage(failed.getMessage()).build();
-      observer.onError(
-          StatusProto.toStatusRuntimeException(
-              com.google.rpc.Status.newBuilder()
-                  .setCode(failed.status().getCode().value())
-                  .setMessage(failed.getMessage())
-                  .addDetails(Any.pack(details))
-                  .build()));
+      observer.onError(fail(Reason.REASON_INTERNAL, error.toString()));
       return;
     }
     observer.onNext(response);
@@ -116,49 +82,37 @@ final class Host {
 
   private synchronized void check(CallHeader header) {
     if (!header.getInstance().equals(instance)) {
-      throw new CallFailed(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
+      throw fail(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
     }
     Set<String> profiles = sessions.get(header.getSessionId());
     if (profiles == null) {
-      throw new CallFailed(Reason.REASON_SESSION_UNKNOWN, "no session " + header.getSessionId());
+      throw fail(Reason.REASON_SESSION_UNKNOWN, "no session " + header.getSessionId());
     }
     if (!profiles.contains(header.getProfile())) {
-      throw new CallFailed(Reason.REASON_NOT_CONFIGURED, "no profile " + header.getProfile());
+      throw fail(Reason.REASON_NOT_CONFIGURED, "no profile " + header.getProfile());
     }
   }
 
-  private static void checkContent(int wanted, int sent) {
-    if (wanted != sent) {
-      throw new CallFailed(Reason.REASON_INVALID, "inline_nodes has " + sent + " nodes, not " + wanted);
+  private static void checkThat(boolean valid, String message) {
+    if (!valid) {
+      throw fail(Reason.REASON_INVALID, message);
     }
   }
 
   private final class Greeting extends HandshakeServiceGrpc.HandshakeServiceImplBase {
     @Override
     public void handshake(HandshakeRequest request, StreamObserver<HandshakeResponse> observer) {
-      answer(
-          observer,
-          () ->
-              HandshakeResponse.newBuilder()
-                  .addContractVersions(CONTRACT)
-                  .setInstance(instance)
-                  .setBuild("example")
-                  .setBuildDigest(digest)
-                  .setStartedUnixMicros(startedMicros)
-                  .build());
+      HandshakeResponse.Builder response = HandshakeResponse.newBuilder().addContractVersions(CONTRACT).setInstance(instance);
+      response.setBuild("example").setBuildDigest(digest).setStartedUnixMicros(startedMicros);
+      answer(observer, response::build);
     }
   }
 
   private final class Plugins extends PluginHostServiceGrpc.PluginHostServiceImplBase {
     @Override
     public void getHostInfo(GetHostInfoRequest request, StreamObserver<GetHostInfoResponse> observer) {
-      answer(
-          observer,
-          () ->
-              GetHostInfoResponse.newBuilder()
-                  .addCapabilities(Capability.CAPABILITY_INLINE_NODES)
-                  .addPlugins(Licences.info())
-                  .build());
+      GetHostInfoResponse.Builder response = GetHostInfoResponse.newBuilder().addPlugins(Licences.info());
+      answer(observer, response.addCapabilities(Capability.CAPABILITY_INLINE_NODES)::build);
     }
 
     @Override
@@ -171,28 +125,29 @@ final class Host {
       answer(observer, () -> probed(request.getSessionId()));
     }
 
-    /** This host keeps no attempts, so draining has nothing to wait for. */
+    /** This host keeps no attempts, so there is nothing to wait for. */
     @Override
-    public void drain(DrainRequest request, StreamObserver<DrainResponse> observer) {
+    public void endSession(EndSessionRequest request, StreamObserver<EndSessionResponse> observer) {
       synchronized (Host.this) {
         if (sessions.containsKey(request.getSessionId())) {
-          drained.add(request.getSessionId());
+          ended.add(request.getSessionId());
         }
       }
+      answer(observer, EndSessionResponse::getDefaultInstance);
+    }
+
+    @Override
+    public void drain(DrainRequest request, StreamObserver<DrainResponse> observer) {
+      Host.this.drain();
       answer(observer, DrainResponse::getDefaultInstance);
     }
   }
 
   private synchronized ConfigureResponse configured(ConfigureRequest request) {
-    if (draining) {
-      throw new CallFailed(Reason.REASON_DRAINING, "the host is about to exit");
+    if (draining || ended.contains(request.getSessionId())) {
+      throw fail(Reason.REASON_DRAINING, "the host or the session is draining");
     }
-    if (!request.getSessionId().matches("[a-z0-9-]{1,63}")) {
-      throw new CallFailed(Reason.REASON_INVALID, "session_id ([a-z0-9-]{1,63}) is required");
-    }
-    if (drained.contains(request.getSessionId())) {
-      throw new CallFailed(Reason.REASON_DRAINING, "the session is draining");
-    }
+    checkThat(request.getSessionId().matches("[a-z0-9-]{1,63}"), "session_id ([a-z0-9-]{1,63}) is required");
     ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
     for (ProfileConfig profile : request.getProfilesList()) {
       for (PointConfig point : profile.getPointsList()) {
@@ -210,14 +165,14 @@ final class Host {
         }
       }
     }
-    if (response.getProblemsCount() > 0) {
+    if (response.getProblemsCount() > 0 || request.getValidateOnly()) {
       return response.build();
     }
     sessions.put(request.getSessionId(), request.getProfilesList().stream().map(ProfileConfig::getName).collect(Collectors.toSet()));
     while (sessions.size() > MAX_SESSIONS) {
       String oldest = sessions.keySet().iterator().next();
       sessions.remove(oldest);
-      drained.remove(oldest);
+      ended.remove(oldest);
     }
     return response.build();
   }
@@ -228,7 +183,7 @@ final class Host {
 
   private synchronized ProbeResponse probed(String session) {
     ProbeResponse.Builder response = ProbeResponse.newBuilder().setInstance(instance).setState(ProbeResponse.State.STATE_READY);
-    if (draining || drained.contains(session)) {
+    if (draining || ended.contains(session)) {
       response.setState(ProbeResponse.State.STATE_DRAINING).setReason("the host is draining");
     } else if (!session.isEmpty() && sessions.get(session) == null) {
       response.setState(ProbeResponse.State.STATE_INITIALIZING).setReason("not configured");
@@ -239,20 +194,19 @@ final class Host {
   private final class Filtering extends FilterServiceGrpc.FilterServiceImplBase {
     @Override
     public void filter(FilterRequest request, StreamObserver<FilterResponse> observer) {
-      answer(
-          observer,
-          () -> {
-            check(request.getHeader());
-            boolean hypothetical = request.getSimulatedNodesCount() > 0;
-            checkContent(
-                hypothetical ? request.getSimulatedNodesCount() : request.getNodes().getSlotsCount(), request.getInlineNodesCount());
-            return evaluate(request, hypothetical);
-          });
+      answer(observer, () -> filtered(request));
     }
   }
 
-  /** Every node of the request, in order: without a sample and without a start index. */
-  private static FilterResponse evaluate(FilterRequest request, boolean hypothetical) {
+  /** Every node of the request, in order: a host without a cache is never asked to search only some. */
+  private FilterResponse filtered(FilterRequest request) {
+    check(request.getHeader());
+    NodeSearch search = request.getSearch();
+    boolean simulated = request.hasSimulation();
+    checkThat(simulated || request.hasSearch(), "search or simulation is required");
+    checkThat(simulated || search.getNumFeasibleNodesToFind() > 0, "search.num_feasible_nodes_to_find is required");
+    int nodes = simulated ? request.getSimulation().getNodesCount() : search.getNodes().getSlotsCount();
+    checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
     FilterResponse.Builder response = FilterResponse.newBuilder();
     byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
     Map<PluginStatus, Integer> reasons = new LinkedHashMap<>();
@@ -266,7 +220,7 @@ final class Host {
             PluginStatus.newBuilder()
                 .setPlugin(Licences.NAME)
                 .addReasons("node " + node.getNode().getName() + ": " + Licences.LICENCES + ": " + error.getMessage());
-        if (!hypothetical) {
+        if (!simulated) {
           response.setError(failure.setCode(Code.CODE_ERROR));
           break;
         }
@@ -289,24 +243,21 @@ final class Host {
   private final class Scoring extends ScoreServiceGrpc.ScoreServiceImplBase {
     @Override
     public void score(ScoreRequest request, StreamObserver<ScoreResponse> observer) {
-      answer(
-          observer,
-          () -> {
-            check(request.getHeader());
-            checkContent(request.getNodes().getSlotsCount(), request.getInlineNodesCount());
-            ScoreResponse.Builder response = ScoreResponse.newBuilder();
-            try {
-              byte[] scores = Licences.scores(request.getInlineNodesList());
-              response.addPlugins(PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(ByteString.copyFrom(scores)));
-            } catch (NumberFormatException error) {
-              response.setError(
-                  PluginStatus.newBuilder()
-                      .setPlugin(Licences.NAME)
-                      .setCode(Code.CODE_ERROR)
-                      .addReasons(Licences.PRICE + ": " + error.getMessage()));
-            }
-            return response.build();
-          });
+      answer(observer, () -> scored(request));
+    }
+  }
+
+  private ScoreResponse scored(ScoreRequest request) {
+    check(request.getHeader());
+    int nodes = request.getNodes().getSlotsCount();
+    checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
+    ScoreResponse.Builder response = ScoreResponse.newBuilder();
+    try {
+      ByteString scores = ByteString.copyFrom(Licences.scores(request.getInlineNodesList()));
+      return response.addPlugins(PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(scores)).build();
+    } catch (NumberFormatException error) {
+      String reason = Licences.PRICE + ": " + error.getMessage();
+      return response.setError(PluginStatus.newBuilder().setPlugin(Licences.NAME).setCode(Code.CODE_ERROR).addReasons(reason)).build();
     }
   }
 }
