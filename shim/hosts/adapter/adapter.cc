@@ -70,7 +70,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
     if (ok) {
       const std::string bytes = TextOf(request_);
       // The shim sends changes before the calls that depend on them.
-      num_nodes_ = NumNodesAfter(method_, bytes, num_nodes_);
+      if (const auto num_nodes = NumNodesAfter(method_, bytes)) num_nodes_ = *num_nodes;
       request = RequestToOld(method_, bytes, num_nodes_);
       if (!request.ok()) Fail(request.status());
     }

@@ -422,9 +422,10 @@ absl::StatusOr<std::string> PostFilterFromOld(const v1alpha1::PostFilterResponse
 
 }  // namespace
 
-uint32_t NumNodesAfter(absl::string_view method, absl::string_view bytes, uint32_t before) {
+std::optional<uint32_t> NumNodesAfter(absl::string_view method, absl::string_view bytes) {
+  if (method != kSync) return std::nullopt;
   v1beta1::SyncRequest request;
-  if (method != kSync || !Parse(bytes, &request) || !request.has_node_order()) return before;
+  if (!Parse(bytes, &request) || !request.has_node_order()) return std::nullopt;
   return static_cast<uint32_t>(request.node_order().slots_size());
 }
 

@@ -5,6 +5,7 @@
 #include <grpcpp/support/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,8 +19,8 @@ namespace outboard::hosts::adapter {
 // The path of the method that answers this one in v1alpha1; empty: there is none.
 std::string OldMethod(absl::string_view method);
 
-// How many nodes the host has after this request; `before`: before it.
-uint32_t NumNodesAfter(absl::string_view method, absl::string_view bytes, uint32_t before);
+// How many nodes the host has after this request; nullopt: as many as before.
+std::optional<uint32_t> NumNodesAfter(absl::string_view method, absl::string_view bytes);
 
 // `num_nodes`: how many nodes the host has; Filter of v1alpha1 has a percentage of them.
 // Errors: INVALID_ARGUMENT for bytes that are not the method's request; UNIMPLEMENTED for what old
