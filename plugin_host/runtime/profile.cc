@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/runtime/shim_problems.h"
 #include "plugin_host/runtime/wake_up_events.h"
 #include "proto/short_names.h"
 
@@ -21,13 +22,6 @@ void AddProblem(Problems* problems, const std::string& profile, const std::strin
   problem->set_field(field);
   problem->set_message(message);
   problem->set_severity(severity);
-}
-
-int CountErrors(const Problems& problems) {
-  return static_cast<int>(
-      std::count_if(problems.begin(), problems.end(), [](const ConfigProblem& problem) {
-        return problem.severity() != ConfigProblem::SEVERITY_WARNING;
-      }));
 }
 
 bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {

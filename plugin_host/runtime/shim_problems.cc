@@ -96,10 +96,10 @@ std::vector<ConfigProblem> ShimProblems(const v1beta1::ProfileConfig& profile,
   return problems;
 }
 
-bool HasErrors(const google::protobuf::RepeatedPtrField<ConfigProblem>& problems) {
-  return absl::c_any_of(problems, [](const ConfigProblem& problem) {
+int CountErrors(const google::protobuf::RepeatedPtrField<ConfigProblem>& problems) {
+  return static_cast<int>(absl::c_count_if(problems, [](const ConfigProblem& problem) {
     return problem.severity() != ConfigProblem::SEVERITY_WARNING;
-  });
+  }));
 }
 
 }  // namespace outboard::runtime

@@ -21,8 +21,11 @@ std::vector<v1beta1::ConfigProblem> ShimProblems(const v1beta1::ProfileConfig& p
                                                  const v1beta1::PluginInfo& plugin,
                                                  const v1beta1::ShimInfo& shim);
 
-// Whether a problem refuses the configuration: all but warnings do.
-bool HasErrors(const google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem>& problems);
+// How many problems refuse the configuration: all but warnings do.
+int CountErrors(const google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem>& problems);
+inline bool HasErrors(const google::protobuf::RepeatedPtrField<v1beta1::ConfigProblem>& problems) {
+  return CountErrors(problems) > 0;
+}
 
 }  // namespace outboard::runtime
 

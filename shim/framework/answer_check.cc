@@ -202,6 +202,13 @@ const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& resp
   }
 }
 
+v1beta1::CycleEvaluation AnswersOf(v1beta1::CycleResponse response) {
+  if (response.has_evaluation()) return std::move(*response.mutable_evaluation());
+  v1beta1::CycleEvaluation answers;
+  *answers.mutable_pre_filter() = PreFilterOf(response);
+  return answers;
+}
+
 absl::Status CheckCycle(const v1beta1::CycleResponse& response) {
   const bool is_rejected = PreFilterOf(response).has_rejection();
   switch (response.outcome_case()) {

@@ -39,6 +39,9 @@ v1beta1::Code CodeOfAnswer(const Response& answer) {
 // The PreFilter answer in a Cycle answer of any outcome; empty if there is none. Pure.
 const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& response);
 
+// The answers point by point in a Cycle answer; only PreFilter's if nodes were not evaluated. Pure.
+v1beta1::CycleEvaluation AnswersOf(v1beta1::CycleResponse response);
+
 // Checks the form of a Cycle answer: that it has an outcome that belongs to its PreFilter answer.
 // Its parts are checked where they are used. Pure. Errors: INTERNAL, with the fault.
 absl::Status CheckCycle(const v1beta1::CycleResponse& response);

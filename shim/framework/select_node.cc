@@ -37,4 +37,11 @@ uint32_t NumFeasibleNodesToFind(uint32_t num_nodes, uint32_t percentage) {
   return static_cast<uint32_t>(std::max<uint64_t>(wanted, kMinFeasibleNodesToFind));
 }
 
+v1beta1::NodeSearch SearchEach(absl::Span<const uint32_t> slots) {
+  v1beta1::NodeSearch search;
+  search.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  search.set_num_feasible_nodes_to_find(std::max<uint32_t>(static_cast<uint32_t>(slots.size()), 1));
+  return search;
+}
+
 }  // namespace outboard::framework

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "absl/types/span.h"
+#include "outboard/v1beta1/filter.pb.h"
 
 namespace outboard::framework {
 
@@ -20,6 +21,9 @@ size_t SelectNode(absl::Span<const int64_t> totals);
 // How many feasible nodes are enough in a list of `num_nodes`, as filter.proto defines.
 // `percentage` 0 adapts to the size. Pure.
 uint32_t NumFeasibleNodesToFind(uint32_t num_nodes, uint32_t percentage);
+
+// A search that evaluates every one of these nodes, in order. Pure.
+v1beta1::NodeSearch SearchEach(absl::Span<const uint32_t> slots);
 
 }  // namespace outboard::framework
 

@@ -12,10 +12,7 @@ namespace {
 // Makes Filter evaluate exactly the examined nodes.
 void LimitToExaminedNodes(framework::HostCallTrace::Filter* filter) {
   filter->slots.resize(std::min<size_t>(filter->slots.size(), filter->response.processed()));
-  filter->search.Clear();
-  filter->search.set_num_feasible_nodes_to_find(
-      std::max<uint32_t>(static_cast<uint32_t>(filter->slots.size()), 1));
-  filter->search.mutable_nodes()->mutable_slots()->Add(filter->slots.begin(), filter->slots.end());
+  filter->search = framework::SearchEach(filter->slots);
 }
 
 // Positions of the nodes that this host finds feasible; the cycle's result may be that of several
@@ -32,7 +29,7 @@ std::vector<uint32_t> FeasibleOf(const v1beta1::FilterResponse& filter) {
 // list the nodes of its Filter.
 framework::HostCallTrace TraceOf(const framework::AnsweredCycle& cycle) {
   framework::HostCallTrace trace;
-  const v1beta1::CycleEvaluation answers = AnswersOf(cycle.response);
+  const v1beta1::CycleEvaluation answers = framework::AnswersOf(cycle.response);
   trace.pre_filter = answers.pre_filter();
   if (answers.pre_filter().has_rejection()) return trace;
   trace.filter.emplace();
@@ -59,7 +56,7 @@ std::optional<absl::StatusOr<v1beta1::CycleEvaluation>> TakeFused(Instance* inst
   if (!answer.has_value()) return std::nullopt;
   if (!answer->ok()) return answer->status();
   if (absl::Status usable = framework::CheckCycle(**answer); !usable.ok()) return usable;
-  return AnswersOf(**answer);
+  return framework::AnswersOf(**answer);
 }
 
 }  // namespace
@@ -117,7 +114,7 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
     if (!instance->grpc_client->StartCycle(request)) continue;
     ShadowCycle served = ServedCycle(cycle, *instance);
     served.attempt_id = attempt_id;
-    served.answers = AnswersOf(cycle.response);
+    served.answers = framework::AnswersOf(cycle.response);
     served.is_fused = true;
     served.examined = NamesOf(cycle.result.examined_slots);
     for (const uint32_t position : FeasibleOf(served.answers.filter()))

@@ -244,13 +244,6 @@ std::string ShadowReport::Summary() const {
   return text;
 }
 
-CycleEvaluation AnswersOf(const v1beta1::CycleResponse& response) {
-  if (response.has_evaluation()) return response.evaluation();
-  CycleEvaluation answers;
-  *answers.mutable_pre_filter() = framework::PreFilterOf(response);
-  return answers;
-}
-
 absl::Status CompareCycle(const ShadowCycle& served, const CycleEvaluation& shadow,
                           ShadowReport* report) {
   return Comparison(served, shadow, report).Run();

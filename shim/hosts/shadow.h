@@ -65,9 +65,6 @@ struct ShadowCycle {
   uint32_t sample = 0;
 };
 
-// The answers point by point in a Cycle answer; only PreFilter's if nodes were not evaluated. Pure.
-v1beta1::CycleEvaluation AnswersOf(const v1beta1::CycleResponse& response);
-
 // Adds the differences to the report. `shadow` lacks the points that were not called. Pure.
 // Errors: INTERNAL: the shadow's answer was not usable.
 absl::Status CompareCycle(const ShadowCycle& served, const v1beta1::CycleEvaluation& shadow,

@@ -10,6 +10,7 @@
 #include "shim/framework/multi_host/merge_answers.h"
 #include "shim/framework/multi_host/staged_filter.h"
 #include "shim/framework/rejections.h"
+#include "shim/framework/select_node.h"
 
 namespace outboard::framework {
 namespace {
@@ -243,16 +244,13 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(v1beta1::NodeSearch 
   const uint32_t sample_and_end = sample + (early->processed() < num_nodes ? 1 : 0);
   const bool main_is_heard = profile_.main_host.has_value() && !IsIgnored(*profile_.main_host);
   const auto ask = [&](const std::vector<uint32_t>& positions, bool late) {
-    NodeSearch left;
     std::vector<uint32_t> slots;
     for (const uint32_t i : positions)
       slots.push_back(candidates[(search.start_offset() + i) % num_nodes]);
-    left.set_num_feasible_nodes_to_find(std::max<uint32_t>(static_cast<uint32_t>(slots.size()), 1));
-    left.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
     // The first question to late hosts is about all that the main host's search may have left.
     const bool about_sample =
         late && std::exchange(is_first, false) && sample > 1 && slots.size() == sample_and_end;
-    return AskFilter(left, slots, static_cast<uint32_t>(slots.size()), late,
+    return AskFilter(SearchEach(slots), slots, static_cast<uint32_t>(slots.size()), late,
                      about_sample ? sample : 0,
                      /*answer_required=*/!late || !main_is_heard);
   };
@@ -284,11 +282,12 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::TakeMainSearch(uint32_t num
 }
 
 absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
-    const NodeSearch& search, absl::Span<const uint32_t> candidates, uint32_t num_to_find,
-    bool late, uint32_t sample, bool answer_required) {
-  if (recorder_ != nullptr) recorder_->Asks(search, candidates);
+    NodeSearch nodes, absl::Span<const uint32_t> candidates, uint32_t num_to_find, bool late,
+    uint32_t sample, bool answer_required) {
   FilterRequest request;
-  *request.mutable_search() = search;
+  *request.mutable_search() = std::move(nodes);
+  const NodeSearch& search = request.search();
+  if (recorder_ != nullptr) recorder_->Asks(search, candidates);
   const uint32_t num_nodes = static_cast<uint32_t>(candidates.size());
   const auto takes_part = [&](size_t host) {
     return !profile_.shares[host].filter_plugins.empty() && late == (host != profile_.main_host);
@@ -315,10 +314,10 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
     FilterRequest rest;
     const size_t host = asked->hosts[index];
     FillHeader(host, rest.mutable_header());
-    rest.mutable_search()->set_num_feasible_nodes_to_find(std::max(num_nodes - first, 1u));
-    v1beta1::NodeSet* const nodes = rest.mutable_search()->mutable_nodes();
+    std::vector<uint32_t> slots;
     for (uint32_t i = first; i < num_nodes; ++i)
-      nodes->add_slots(candidates[(search.start_offset() + i) % num_nodes]);
+      slots.push_back(candidates[(search.start_offset() + i) % num_nodes]);
+    *rest.mutable_search() = SearchEach(slots);
     absl::StatusOr<FilterResponse> answer = hosts_[host].client->Filter(std::move(rest), deadline_);
     absl::Status usable = answer.ok() ? CheckOwnFilter(profile_.shares[host], num_nodes - first,
                                                        num_nodes - first, *answer)

@@ -88,7 +88,7 @@ class ExtensionPointRunner {
   bool alone() const { return profile_.shares.empty(); }
   // `sample`: the number of nodes in the main host's sample if the late hosts are asked about it;
   // else 0.
-  absl::StatusOr<v1beta1::FilterResponse> AskFilter(const v1beta1::NodeSearch& search,
+  absl::StatusOr<v1beta1::FilterResponse> AskFilter(v1beta1::NodeSearch search,
                                                     absl::Span<const uint32_t> candidates,
                                                     uint32_t num_to_find, bool late,
                                                     uint32_t sample, bool answer_required);

@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "shim/clock.h"
 #include "shim/framework/rejections.h"
+#include "shim/framework/select_node.h"
 
 namespace outboard::framework {
 namespace {
@@ -72,21 +73,15 @@ absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   cycle.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request_.budget)));
   cycle.set_score_single_node(true);
   cycle.set_pod_uid(request_.pod_uid);
-  *cycle.mutable_search()->mutable_nodes() = nodes;
-  cycle.mutable_search()->set_num_feasible_nodes_to_find(static_cast<uint32_t>(nodes.slots_size()));
+  *cycle.mutable_search() = SearchEach(nodes.slots());
   v1beta1::CycleResponse response;
   absl::Status called = CallCycle(request_.hosts[0].client, cycle, runner_.deadline(), &response);
   if (!called.ok()) return called;
-  if (response.has_evaluation()) {
-    answers_ = std::move(*response.mutable_evaluation());
-  } else {
-    answers_.Clear();
-    *answers_.mutable_pre_filter() = PreFilterOf(response);
-  }
+  answers_ = AnswersOf(std::move(response));
   return absl::OkStatus();
 }
 
-absl::Status NodeEvaluator::AskPointByPoint(v1beta1::NodeSet nodes) {
+absl::Status NodeEvaluator::AskPointByPoint(const v1beta1::NodeSet& nodes) {
   // On the second call PreFilter was already asked.
   if (!answers_.has_pre_filter()) {
     auto pre_filtered = runner_.PreFilter(request_.pod_uid);
@@ -97,10 +92,7 @@ absl::Status NodeEvaluator::AskPointByPoint(v1beta1::NodeSet nodes) {
   }
   const std::vector<uint32_t> slots(nodes.slots().begin(), nodes.slots().end());
   const uint32_t count = static_cast<uint32_t>(slots.size());
-  v1beta1::NodeSearch search;
-  *search.mutable_nodes() = std::move(nodes);
-  search.set_num_feasible_nodes_to_find(count);
-  auto filtered = runner_.Filter(std::move(search), slots, count);
+  auto filtered = runner_.Filter(SearchEach(slots), slots, count);
   if (!filtered.ok()) return filtered.status();
   *answers_.mutable_filter() = *std::move(filtered);
   std::vector<uint32_t> feasible;

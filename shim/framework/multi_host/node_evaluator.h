@@ -63,7 +63,7 @@ class NodeEvaluator {
  private:
   absl::Status PluginFailed(const v1beta1::PluginStatus& status);
   absl::Status Ask(const v1beta1::NodeSet& nodes);
-  absl::Status AskPointByPoint(v1beta1::NodeSet nodes);
+  absl::Status AskPointByPoint(const v1beta1::NodeSet& nodes);
   absl::Status TakeAnswer(absl::Span<const uint32_t> slots, absl::Span<const size_t> asked,
                           NodeEvaluation* out);
 
