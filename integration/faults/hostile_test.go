@@ -174,8 +174,8 @@ func createFor(t *testing.T, client kubernetes.Interface, scheduler, name string
 	}
 }
 
-// createHuge creates the largest pods that the API server admits: with as many labels as possible, and with one value of
-// 1.3 MB. Returns their number.
+// createHuge creates the largest pods that the API server admits: with one value of 1.3 MB, and with many labels (in the
+// long form with as many as possible). Returns their number.
 func createHuge(t *testing.T, client kubernetes.Interface) (created int) {
 	t.Helper()
 	const each = 5
@@ -197,7 +197,11 @@ func createHuge(t *testing.T, client kubernetes.Interface) (created int) {
 		}
 		created++
 	}
-	labels := 100_000
+	// The API server admits 100,000, but needs 15 s of CPU time for each such pod, which beside other tests exceeds its own timeout.
+	labels := 30_000
+	if *hostileAll {
+		labels = 100_000
+	}
 	for created < 2*each {
 		err := create(fmt.Sprintf("labels-%d", created), labels, "")
 		switch {
