@@ -415,8 +415,9 @@ void ShimProcess::RunOnce(absl::Time now) {
   if (now - sampled_ >= kSamplePeriod || reload_wanted_) {
     sampled_ = now;
     SampleMetrics();
-    CheckConfigFile(now);
+    CheckConfigFile();
   }
+  TickReload(now);
 }
 
 void ShimProcess::SampleMetrics() {

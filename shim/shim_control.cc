@@ -88,6 +88,8 @@ void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnec
     LOG(WARNING) << "Host \"" << endpoint.host << "\" has version " << build << ", this shim has "
                  << OUTBOARD_VERSION << "; only neighbouring minor versions are tested together";
   }
+  // This instance may accept what the others refused.
+  if (reload_failed_) reload_wanted_ = true;
   // At startup, an unusable configuration ends the process. Later, the current one stays in force.
   fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(connection), now));
 }
@@ -128,21 +130,42 @@ absl::Status ShimProcess::Command(const http::HostCommand& command) {
   return ended.value_or(NotInTime());
 }
 
-void ShimProcess::CheckConfigFile(absl::Time now) {
+void ShimProcess::CheckConfigFile() {
   const FileStamp stamp = StampOf(config_->file);
   if (!reload_wanted_.exchange(false) && stamp == config_stamp_) return;
   config_stamp_ = stamp;
-  const absl::Status reloaded = LoadAgain(now);
-  if (reloaded.ok()) return;
-  LOG(ERROR) << "Config reload failed; keeping the current configuration:\n" << reloaded.message();
+  // Replaces a reload in progress, whose file is no longer there.
+  EndReload(StartReload());
 }
 
-absl::Status ShimProcess::LoadAgain(absl::Time now) {
+void ShimProcess::EndReload(const absl::Status& ended) {
+  reload_failed_ = !ended.ok();
+  if (ended.ok()) return;
+  LOG(ERROR) << "Config reload failed; keeping the current configuration:\n" << ended.message();
+}
+
+void ShimProcess::TickReload(absl::Time now) {
+  if (!reload_.has_value()) return;
+  std::optional<absl::Status> checked = reload_->Take();
+  if (!checked.has_value()) return;
+  const hosts::ConfigCheck ended = *std::exchange(reload_, std::nullopt);
+  EndReload(checked->ok() ? FinishReload(ended.config(), now) : *std::move(checked));
+}
+
+absl::Status ShimProcess::StartReload() {
+  reload_.reset();
   absl::StatusOr<config::Config> loaded = config::LoadConfigFile(config_->file);
   if (!loaded.ok()) return loaded.status();
   if (absl::Status checked = CheckServed(*loaded); !checked.ok()) return checked;
   if (absl::Status checked = config::CheckReload(*config_, *loaded); !checked.ok()) return checked;
-  auto next = std::make_shared<const config::Config>(*std::move(loaded));
+  absl::StatusOr<hosts::ConfigCheck> check =
+      host_registry_.CheckReload(std::make_shared<const config::Config>(*std::move(loaded)));
+  if (!check.ok()) return check.status();
+  reload_ = *std::move(check);
+  return absl::OkStatus();
+}
+
+absl::Status ShimProcess::FinishReload(std::shared_ptr<const config::Config> next, absl::Time now) {
   if (absl::Status taken = host_registry_.Reload(next, now); !taken.ok()) return taken;
   config_ = std::move(next);
   for (const std::string& warning : config_->warnings) LOG(WARNING) << warning;

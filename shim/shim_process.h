@@ -156,9 +156,13 @@ class ShimProcess final : public Shim {
   std::string DescribeConfig();
   absl::StatusOr<std::string> DescribeHosts();
   absl::Status Command(const http::HostCommand& command);
-  // Reloads the file if it has changed or Reload was called.
-  void CheckConfigFile(absl::Time now);
-  absl::Status LoadAgain(absl::Time now);
+  // Starts to reload the file if it has changed or Reload was called: reads it, and asks the hosts.
+  void CheckConfigFile();
+  absl::Status StartReload();
+  void EndReload(const absl::Status& ended);
+  // Puts the new configuration into force once the hosts have answered.
+  void TickReload(absl::Time now);
+  absl::Status FinishReload(std::shared_ptr<const config::Config> next, absl::Time now);
   void RunOnce(absl::Time now);
   void SampleMetrics();
   absl::Time NextWakeup(absl::Time now) const;
@@ -226,6 +230,8 @@ class ShimProcess final : public Shim {
   std::atomic<bool> lease_released_{false};  // voluntarily, after all binds had ended
   std::atomic<bool> reload_wanted_{false};
   FileStamp config_stamp_;
+  std::optional<hosts::ConfigCheck> reload_;  // in progress
+  bool reload_failed_ = false;                // the last one
   absl::Status fatal_;
   absl::Time sampled_ = absl::InfinitePast();
 };

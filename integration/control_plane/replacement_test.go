@@ -121,6 +121,13 @@ func TestReplacingThePluginHost(t *testing.T) {
 	write(strings.Replace(string(good), "socketDirectory", "soketDirectory", 1))
 	logged("soketDirectory: unknown field; did you mean socketDirectory?")
 	become("standby serving")
+	// One that only the host can judge: it is asked before its session would end.
+	write(strings.Replace(string(good), "leaderElection:", `profiles:
+- schedulerName: default-scheduler
+  pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]
+leaderElection:`, 1))
+	logged("pluginConfig[0].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]")
+	become("standby serving")
 	write(strings.Replace(string(good), "shadowCycles: 3", "shadowCycles: 2", 1))
 	logged("Config reloaded; the new configuration is in force")
 	become("standby serving")

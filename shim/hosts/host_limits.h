@@ -9,6 +9,8 @@
 namespace outboard::hosts {
 
 struct HostLimits {
+  // How long the host may take to answer Configure.
+  absl::Duration configure = absl::Seconds(5);
   // Messages that an instance pushes within a second, and that wait for the scheduler. A cluster of
   // 150,000 pods fits: one message can name them all (6 MiB), and an acknowledgement that is news
   // does not count.

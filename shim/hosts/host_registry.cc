@@ -18,7 +18,6 @@
 namespace outboard::hosts {
 namespace {
 
-constexpr absl::Duration kConfigureDeadline = absl::Seconds(5);
 // How often instances that do not serve receive changes.
 constexpr absl::Duration kFollowPeriod = absl::Milliseconds(50);
 // How long to wait for a host of the configuration; then pods that do not need it continue.
@@ -30,15 +29,6 @@ constexpr size_t kMaxReplaced = 4;
 constexpr size_t kMaxWarnings = 64;
 
 using google::protobuf::util::MessageDifferencer;
-
-bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
-  const auto in_a = a.configure.find(host);
-  const auto in_b = b.configure.find(host);
-  if (in_a == a.configure.end() || in_b == b.configure.end()) {
-    return in_a == a.configure.end() && in_b == b.configure.end();
-  }
-  return MessageDifferencer::Equals(in_a->second, in_b->second);
-}
 
 }  // namespace
 
@@ -73,9 +63,9 @@ HostRegistry::HostRegistry(std::shared_ptr<const config::Config> config, std::st
 
 HostRegistry::~HostRegistry() = default;
 
-std::vector<std::string> HostRegistry::HostNames() const {
+std::vector<std::string> HostRegistry::HostNames(const config::Config& config) const {
   std::vector<std::string> names;
-  for (const config::HostSpec& spec : config_->shim.hosts) names.push_back(spec.name);
+  for (const config::HostSpec& spec : config.shim.hosts) names.push_back(spec.name);
   for (const auto& [name, host] : hosts_) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
@@ -90,14 +80,39 @@ bool HostRegistry::EveryHostAnswered() const {
                      });
 }
 
+HostInfos HostRegistry::Infos() const {
+  HostInfos infos;
+  for (const auto& [name, host] : hosts_) {
+    if (host.info.has_value()) infos[name] = *host.info;
+  }
+  return infos;
+}
+
 absl::StatusOr<Plans> HostRegistry::PlansWith(const std::string& host,
                                               const Instance* instance) const {
-  HostInfos infos;
-  for (const auto& [name, known] : hosts_) {
-    if (known.info.has_value()) infos[name] = *known.info;
-  }
+  HostInfos infos = Infos();
   if (instance != nullptr) infos[host] = instance->info;
-  return MakePlans(*config_, HostNames(), infos);
+  return MakePlans(*config_, HostNames(*config_), infos);
+}
+
+absl::StatusOr<ConfigCheck> HostRegistry::CheckReload(
+    std::shared_ptr<const config::Config> config) const {
+  if (!plans_.has_value()) return ConfigCheck(std::move(config), {});
+  absl::StatusOr<Plans> plans = MakePlans(*config, HostNames(*config), Infos());
+  if (!plans.ok()) return plans.status();
+  ConfigCheck check(std::move(config), *std::move(plans));
+  for (const auto& [name, host] : hosts_) {
+    if (!check.IsNew(name, *plans_)) continue;
+    for (const auto& instance : host.instances) {
+      if (instance->state == InstanceState::kQuarantined) continue;
+      HostConnection connection{instance->channel, instance->identity, instance->info};
+      check.Ask(
+          name,
+          std::make_unique<GrpcHostClient>(loop_, session_id_, std::move(connection), limits_),
+          SteadyNow() + limits_.configure);
+    }
+  }
+  return check;
 }
 
 void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceState state,
@@ -189,7 +204,7 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
 void HostRegistry::ReportUnserved() {
   HostInfos infos;
   std::vector<std::string> connected, missing;
-  for (const std::string& name : HostNames()) {
+  for (const std::string& name : HostNames(*config_)) {
     const auto host = hosts_.find(name);
     const bool has_answered = host != hosts_.end() && host->second.info.has_value();
     (has_answered ? connected : missing).push_back(name);
@@ -247,7 +262,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   instance->grpc_client = std::make_unique<GrpcHostClient>(
       loop_, recalls == 0 ? session_id_ : absl::StrCat(session_id_, "-", recalls),
       HostConnection{instance->channel, instance->identity, instance->info}, limits_);
-  instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + kConfigureDeadline);
+  instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + limits_.configure);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
   scheduler_->ExpectHost(name, now);
 }

@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
+#include "shim/hosts/config_check.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_limits.h"
 #include "shim/hosts/host_loop.h"
@@ -101,6 +102,9 @@ class HostRegistry final : public framework::ShadowObserver {
   // Handles instances that became ready, were lost, or failed.
   void Tick(absl::Time now);
 
+  // Asks the hosts whether they would accept another configuration. INVALID_ARGUMENT: it
+  // cannot be applied with their plugins.
+  absl::StatusOr<ConfigCheck> CheckReload(std::shared_ptr<const config::Config> config) const;
   // Applies another configuration as a whole, or returns INVALID_ARGUMENT and changes nothing.
   absl::Status Reload(std::shared_ptr<const config::Config> config, absl::Time now);
 
@@ -144,7 +148,10 @@ class HostRegistry final : public framework::ShadowObserver {
 
   // Whether an instance serves and is called.
   bool IsServed(const std::string& host) const;
-  std::vector<std::string> HostNames() const;
+  // The configuration's, and those that have answered.
+  std::vector<std::string> HostNames(const config::Config& config) const;
+  // Of the hosts that have answered.
+  HostInfos Infos() const;
   bool EveryHostAnswered() const;
   // The plans if this instance served its host; null: with the current instances.
   absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/testing/fake_host.h"
 #include "shim/clock.h"
@@ -58,7 +59,13 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
     HostConnection connection;
     connection.channel = NewHostChannel(fakes_[name]->address());
     connection.identity.set_instance(name);
-    GetHostInfoResponse& info = connection.info;
+    connection.info = Info(plugins);
+    const absl::Status taken = hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
+                                                  connection, SteadyNow());
+    EXPECT_TRUE(taken.ok()) << taken;
+  }
+  static GetHostInfoResponse Info(const std::vector<std::string>& plugins) {
+    GetHostInfoResponse info;
     for (const std::string& plugin : plugins) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
@@ -71,9 +78,7 @@ hosts: [{name: small, address: "unix:/small"}, {name: main, address: "unix:/main
       interest.set_extension_point(v1beta1::EXTENSION_POINT_PRE_FILTER);
       interest.add_any_field_set("spec.resourceClaims");
     }
-    const absl::Status taken = hosts_.OnHandshake({name, fakes_[name]->address(), std::nullopt, 0},
-                                                  connection, SteadyNow());
-    EXPECT_TRUE(taken.ok()) << taken;
+    return info;
   }
   void WaitUntilReady() {
     const absl::Time limit = SteadyNow() + absl::Seconds(30);
@@ -299,6 +304,81 @@ TEST_F(HostRegistryTest, AHostRestartsFromScratchOnlyIfAnotherHostChangesItsShar
   fakes_["main"]->Kill();
   hosts_.Tick(SteadyNow());
   EXPECT_TRUE(hosts_.AllReady());
+}
+
+// Checks the configuration with `Late` enabled, which the host with this name refuses or not.
+class ConfigCheckTest : public HostRegistryTest {
+ protected:
+  void Refuses(const std::string& name) {
+    fakes_[name]->Answer<ConfigureRequest, v1beta1::ConfigureResponse>(
+        [](const ConfigureRequest& request, v1beta1::ConfigureResponse* response) {
+          if (!absl::StrContains(request.ShortDebugString(), "Late")) return grpc::Status::OK;
+          v1beta1::ConfigProblem* problem = response->add_problems();
+          problem->set_profile("p");
+          problem->set_plugin("Late");
+          problem->set_field("a");
+          problem->set_message("must be positive");
+          return grpc::Status::OK;
+        });
+  }
+  absl::Status Check() {
+    absl::StatusOr<ConfigCheck> check =
+        hosts_.CheckReload(std::make_shared<config::Config>(Configuration("Late")));
+    if (!check.ok()) return check.status();
+    const absl::Time limit = SteadyNow() + absl::Seconds(30);
+    std::optional<absl::Status> result;
+    while (!(result = check->Take()).has_value() && SteadyNow() < limit) loop_.Wait(limit);
+    return result.value_or(absl::DeadlineExceededError("no result"));
+  }
+};
+
+TEST_F(ConfigCheckTest, AHostRefusesBeforeItsSessionEnds) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two", "Late"});
+  WaitUntilReady();
+  EXPECT_EQ(Check(), absl::OkStatus());
+  Refuses("small");
+  EXPECT_THAT(Check().message(), HasSubstr("must be positive"));
+  // Only the host whose part changes was asked, and no session was touched.
+  EXPECT_EQ(fakes_["main"]->Count<ConfigureRequest>(), 1);
+  const auto asked = fakes_["small"]->Requests<ConfigureRequest>();
+  ASSERT_THAT(asked, SizeIs(3));
+  EXPECT_FALSE(asked[0].validate_only());
+  EXPECT_TRUE(asked[1].validate_only());
+  EXPECT_TRUE(asked[2].validate_only());
+  EXPECT_TRUE(hosts_.AllReady());
+}
+
+TEST_F(ConfigCheckTest, AnInstanceThatAcceptsIsEnough) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two", "Late"});
+  WaitUntilReady();
+  Refuses("small");
+  const auto newer =
+      FakeHost::Start(absl::StrCat("unix:", ::testing::TempDir(), "newer-", getpid()), "newer");
+  HostConnection connection;
+  connection.channel = NewHostChannel(newer->address());
+  connection.identity.set_instance("newer");
+  connection.info = Info({"Two", "Late"});
+  ASSERT_TRUE(
+      hosts_.OnHandshake({"small", newer->address(), std::nullopt, 0}, connection, SteadyNow())
+          .ok());
+  EXPECT_EQ(Check(), absl::OkStatus());
+}
+
+TEST_F(ConfigCheckTest, AHostThatDoesNotAnswerDoesNotRefuse) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two", "Late"});
+  WaitUntilReady();
+  fakes_["small"]->Kill();
+  EXPECT_EQ(Check(), absl::OkStatus());
+}
+
+TEST_F(ConfigCheckTest, APluginThatNoHostServesIsRefusedAtOnce) {
+  Answers("main", {"Sort", "One", "Two", "Binder"});
+  Answers("small", {"Two"});
+  WaitUntilReady();
+  EXPECT_THAT(Check().message(), HasSubstr("Late"));
 }
 
 TEST_F(HostRegistryTest, AHostThatServedNoProfileServesOnceTheConfigurationWantsIt) {

@@ -1,6 +1,7 @@
 #include "shim/hosts/plans.h"
 
 #include <glog/logging.h>
+#include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
 #include <memory>
@@ -533,6 +534,14 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   plans.resolved = *std::move(resolved);
   return plans;
+}
+
+bool SameConfigure(const Plans& a, const Plans& b, const std::string& host) {
+  const auto in_a = a.configure.find(host);
+  const auto in_b = b.configure.find(host);
+  if (in_a == a.configure.end() || in_b == b.configure.end())
+    return in_a == a.configure.end() && in_b == b.configure.end();
+  return google::protobuf::util::MessageDifferencer::Equals(in_a->second, in_b->second);
 }
 
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,

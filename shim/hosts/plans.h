@@ -36,6 +36,9 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
 // The host's part from PreFilter to Score, by profile; only profiles in which it has one.
 std::map<std::string, framework::HostProfile> SharesOf(const Plans& plans, const std::string& host);
 
+// Whether the host's configuration is the same in both.
+bool SameConfigure(const Plans& a, const Plans& b, const std::string& host);
+
 // Problems of a Configure answer as one error with file, line and field; warnings are none.
 absl::Status ConfigureError(const config::Config& config, const config::Profiles& profiles,
                             const v1beta1::ConfigureResponse& response);
