@@ -174,7 +174,7 @@ tier_cluster() {
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench cluster, small, with claims" "$root/dev" bench cluster --workload claims,claims-half --nodes 20 --initial 50 --pods 50 --runs 1 \
     --contenders kube-scheduler,outboard
-  step cluster "./dev bench swap, small" "$root/dev" bench swap --swaps 6 --nodes 100 --bound 500 --rate 100
+  step cluster "./dev bench swap, small" "$root/dev" bench swap --busy --swaps 6 --nodes 100 --bound 500 --rate 100
 }
 
 tier_upstream() {

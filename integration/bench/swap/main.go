@@ -31,6 +31,7 @@ var (
 	rate     = flag.Int("rate", 152, "pods created each second")
 	killed   = flag.Int("killed", 3, "each N-th predecessor gets SIGKILL, alternately after its successor serves and while it serves itself; the others get SIGTERM; 0: none is killed")
 	mostP99  = flag.Float64("most-added-p99", 0, "fail if replacements add more milliseconds to the cycles' p99; 0: any time")
+	busy     = flag.Bool("busy", false, "the machine does other work, so the API server may be slow: do not fail for late gangs")
 	keepLogs = flag.Bool("keep-logs", false, "keep the logs of the control plane, the hosts and the shim")
 )
 
@@ -105,7 +106,11 @@ func main() {
 		os.Exit(1)
 	}
 	fmt.Println(string(line))
-	if result.FailedCycles+result.MixedCycles+result.PartialGangs+result.LateGangs+result.Lost+result.Double+result.Overcommit+result.OtherFaults > 0 {
+	faults := result.FailedCycles + result.MixedCycles + result.PartialGangs + result.Lost + result.Double + result.Overcommit + result.OtherFaults
+	if !*busy {
+		faults += result.LateGangs
+	}
+	if faults > 0 {
 		os.Exit(1)
 	}
 	if *mostP99 > 0 && result.AddedP99 > *mostP99 {
