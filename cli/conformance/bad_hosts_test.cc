@@ -637,14 +637,18 @@ class GoodHost {
   std::shared_ptr<grpc::Channel> channel_;
 };
 
-// SERVICE/CASE of all failures, with their messages.
-std::map<std::string, std::string> FailuresOf(const std::string& path) {
+Options OptionsFor(const std::string& path) {
   Options options;
   options.endpoint.host = "host";
   options.endpoint.address = absl::StrCat("unix:", path);
   options.nodes = kNodes;
   options.fuzzed_requests = kFuzzedRequests;
-  const auto kit = Kit::Connect(options);
+  return options;
+}
+
+// SERVICE/CASE of all failures, with their messages.
+std::map<std::string, std::string> FailuresOf(const std::string& path) {
+  const auto kit = Kit::Connect(OptionsFor(path));
   if (!kit.ok()) return {{"Connect", kit.status().ToString()}};
   std::map<std::string, std::string> failed;
   for (const Result& result : RunCases(**kit, AllCases(), [](const Result&) {})) {
@@ -695,6 +699,20 @@ TEST(BadHostsTest, EachFailsTheRightCases) {
 // The proxy itself causes no failure.
 TEST(GoodHostTest, FailsNothingBehindAProxy) {
   EXPECT_THAT(FailuresOf({"no fault", {}, [](Wrongness*) {}}, 1001), IsEmpty());
+}
+
+TEST(TimeLimitTest, TheNextCaseFailsAndTheRestIsSkipped) {
+  GoodHost good(1002);
+  Options options = OptionsFor(good.path());
+  options.time_limit = absl::ZeroDuration();
+  const auto kit = Kit::Connect(options);
+  ASSERT_TRUE(kit.ok()) << kit.status();
+  std::map<Result::Outcome, int> count;
+  for (const Result& result : RunCases(**kit, AllCases(), [](const Result&) {}))
+    ++count[result.outcome];
+  EXPECT_EQ(count[Result::Outcome::kFailed], 1);
+  EXPECT_EQ(count[Result::Outcome::kPassed], 0);
+  EXPECT_GT(count[Result::Outcome::kSkipped], 50);
 }
 
 }  // namespace

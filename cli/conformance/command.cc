@@ -57,6 +57,7 @@ Flags:
   --junit FILE           Also write the results to FILE
   --seed N               Seed of the randomly malformed requests (default: 1)
   --nodes N              Nodes of the large cluster (default: 20000)
+  --minutes N            Limit for all cases; what is left then fails (default: 10)
   -h, --help             Print this text
 
 The command does not harm the host: it leaves only sessions of its own, and a host drops sessions. It skips cases of
@@ -96,6 +97,7 @@ config::FlagTable ConformanceFlags(CommandLine* line) {
   flags.Text("--junit", &line->junit);
   flags.Number("--seed", "a number", &options.seed);
   flags.Number("--nodes", "a number from 1 to 100000", &options.nodes, 1, 100000);
+  flags.Number("--minutes", "a number from 1 to 600", &line->minutes, 1, 600);
   return flags;
 }
 
@@ -116,6 +118,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
     return absl::InvalidArgumentError("--host is required, for example --host unix:host.sock");
   if (absl::Status known = cli::CheckHostAddress("--host", endpoint.address); !known.ok())
     return known;
+  line.options.time_limit = absl::Minutes(line.minutes);
   const bool is_unix = absl::StartsWith(endpoint.address, "unix:");
   if (is_unix && AnyTls(line.tls))
     return absl::InvalidArgumentError(

@@ -15,6 +15,7 @@ struct CommandLine {
   Options options;
   config::HostTls tls;
   std::string junit;  // a file; empty: none
+  int minutes = 10;
   bool list = false;
   bool args_before_plugin = false;
   bool help = false;

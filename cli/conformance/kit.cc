@@ -228,8 +228,9 @@ std::vector<Case> AllCases() {
 std::vector<Result> RunCases(const Kit& kit, const std::vector<Case>& cases,
                              void (*report)(const Result&)) {
   std::vector<Result> results;
-  std::string died_in;
+  std::string died_in, over;
   std::set<std::string> malformed_of;
+  const absl::Time give_up = absl::Now() + kit.options().time_limit;
   for (const auto& [plugin, why] : kit.left_out()) {
     results.push_back(
         {"PluginHostService",
@@ -243,9 +244,19 @@ std::vector<Result> RunCases(const Kit& kit, const std::vector<Case>& cases,
     const std::string name = absl::StrCat(one.service, "/", one.name);
     if (!kit.options().only.empty() && !Matches(kit.options().only, name)) continue;
     Result result{one.service, one.name, Result::Outcome::kPassed, "", {}};
-    const std::string why_not =
-        died_in.empty() ? WhyNot(kit, one) : absl::StrCat("the host died in ", died_in);
     const absl::Time began = absl::Now();
+    if (began > give_up && over.empty()) {
+      over = absl::StrCat("all cases had ", absl::FormatDuration(kit.options().time_limit),
+                          " (--minutes), which are over");
+      result.outcome = Result::Outcome::kFailed;
+      result.what = over;
+      results.push_back(std::move(result));
+      report(results.back());
+      continue;
+    }
+    const std::string why_not = !over.empty()     ? over
+                                : died_in.empty() ? WhyNot(kit, one)
+                                                  : absl::StrCat("the host died in ", died_in);
     absl::Status status = why_not.empty() ? one.run(kit) : Skipped(why_not);
     for (int again = 0; again < 2 && IsLate(status); ++again) status = one.run(kit);
     const std::string malformed = MalformedService(status);

@@ -28,6 +28,8 @@ struct Options {
   uint64_t seed = 1;
   int nodes = 20000;         // of the large cluster
   int fuzzed_requests = 60;  // per method
+  // Of all cases. A host that answers nothing makes each case wait for its deadlines.
+  absl::Duration time_limit = absl::Minutes(10);
 };
 
 struct Result {
@@ -99,7 +101,8 @@ class Kit {
 };
 
 // Runs the cases that match `options.only`. Calls `report` after each. If the host dies, the
-// remaining cases fail or are skipped.
+// remaining cases fail or are skipped; after the time limit the next one fails, and the rest are
+// skipped.
 std::vector<Result> RunCases(const Kit& kit, const std::vector<Case>& cases,
                              void (*report)(const Result&));
 
