@@ -27,6 +27,7 @@ start() { # NAME COMMAND...
 start builtin "$bin/outboard-host"
 for language in "$@"; do
   BUILD_ONLY=1 "$here/$language/run.sh"
+  [[ $language != go ]] || (cd "$here/go" && go test ./...)
   SKIP_BUILD=1 start "$language" "$here/$language/run.sh"
 done
 
