@@ -198,6 +198,8 @@ static absl::Status FilterFault(const Kit& kit, const FilterResponse& response,
                                 Verdicts* verdicts, std::vector<uint32_t>* feasible) {
   verdicts->clear();
   feasible->clear();
+  if (!response.verdicts().empty())
+    return Wrong(kFilterVerdicts, "verdicts in two forms, or in a Cycle answer");
   if (response.processed() > list.size()) {
     return Wrong(kProcessed, absl::StrCat(response.processed(), " nodes of ", list.size()));
   }

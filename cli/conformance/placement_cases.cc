@@ -150,6 +150,7 @@ absl::Status ReserveVersions(const Kit& kit) {
     return Wrong(kVersionMinimum, absl::StrCat("Reserve at version ", version, " of 6 returns ",
                                                Describe(answer.status)));
   }
+  if (session.acks_every_version()) return absl::OkStatus();
   auto request = About<ReserveRequest>(session, 1, pod, node);
   request.mutable_header()->set_min_version(8);
   return ExpectError(session.CallWithin(request, kVersionDeadline), {CallError::REASON_STALE},

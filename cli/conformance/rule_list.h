@@ -127,6 +127,11 @@
     "Without a complete snapshot a session is known")                                              \
   R(kStaleMargin, "call.proto", "CallHeader.exact_version",                                        \
     "with as much of the call's time left as the answer needs to arrive: a fifth, at most 20 ms")  \
+  R(kFilterVerdicts, "filter.proto", "FilterResponse.verdicts",                                    \
+    "A simpler form of `processed`, `feasible`, `rejected` and `rejected_for`, which are then not" \
+    " set")                                                                                        \
+  R(kAckEveryVersion, "plugin_host.proto", "Capability.ACKS_EVERY_VERSION",                        \
+    "Acknowledges each version as soon as its cache has it")                                       \
   R(kOneCache, "call.proto", "CallHeader.session_id", "A host keeps one cache per session")        \
   R(kReferenceKind, "objects.proto", "ObjectReference.kind", "REQUIRED. Kubernetes' kind")         \
   R(kEventStates, "queueing_hint.proto", "QueueEvent.about",                                       \

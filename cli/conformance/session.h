@@ -19,8 +19,10 @@ namespace outboard::conformance {
 
 // Time limit for the host's own actions.
 inline constexpr absl::Duration kSoon = absl::Seconds(5);
+// Why cases about versions are skipped.
+inline constexpr char kIgnoresVersions[] = "the host has ACKS_EVERY_VERSION and ignores versions";
 
-// Open sends a complete snapshot; calls at its version wait for it in the host.
+// Open sends a complete snapshot; calls at its version wait for it, usually in the host.
 //
 // Threading: thread-compatible.
 // Lifetime: the kit must outlive it. The destructor ends the stream.
@@ -50,6 +52,14 @@ class Session {
   v1beta1::CallHeader Header(uint64_t attempt) const;
   // For calls at this version or a later one.
   v1beta1::CallHeader HeaderFrom(uint64_t attempt) const;
+  // As the shim does before each call to a host that acknowledges every version. A missing
+  // acknowledgement fails a case of its own, and not this one.
+  void AwaitAcknowledgement() const {
+    if (acks_every_version() && sync_ != nullptr) sync_->AwaitAck(version_, kSoon);
+  }
+  bool acks_every_version() const {
+    return kit_.Can(v1beta1::CAPABILITY_ACKS_EVERY_VERSION) && !is_inline();
+  }
   // Waits until the host has applied the last message. Needed if a new stream begins with a lower
   // version than the last one of the old stream: until the host has the snapshot, a call at its
   // version is rightly STALE.
@@ -76,6 +86,7 @@ class Session {
 
   template <typename Request>
   auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {
+    if constexpr (requires { request.header(); }) AwaitAcknowledgement();
     return conformance::Call(channel_, request, deadline);
   }
   // For calls that the host must end within the deadline. A busy machine may deliver the answer

@@ -292,9 +292,30 @@ absl::Status CheckRejections(const v1beta1::FilterResponse& response, size_t num
 
 }  // namespace
 
+absl::Status ExpandVerdicts(v1beta1::FilterResponse* response) {
+  if (response->verdicts().empty()) return absl::OkStatus();
+  if (response->processed() != 0 || !response->feasible().empty() ||
+      !response->rejected().empty() || !response->rejected_for().empty())
+    return WrongAnswer("Filter has verdicts in two forms");
+  const auto processed = static_cast<uint32_t>(response->verdicts_size());
+  std::string feasible((processed + 7) / 8, '\0');
+  for (uint32_t i = 0; i < processed; ++i) {
+    if (const uint32_t verdict = response->verdicts(static_cast<int>(i)); verdict != 0) {
+      response->add_rejected(verdict - 1);
+    } else {
+      feasible[i / 8] = static_cast<char>(feasible[i / 8] | (1 << (i % 8)));
+    }
+  }
+  response->set_processed(processed);
+  response->set_feasible(std::move(feasible));
+  response->clear_verdicts();
+  return absl::OkStatus();
+}
+
 absl::Status CheckFilter(const v1beta1::FilterResponse& response, uint32_t num_nodes,
                          uint32_t num_to_find, std::vector<uint32_t>* feasible) {
   feasible->clear();
+  if (!response.verdicts().empty()) return WrongAnswer("Filter's verdicts in a Cycle answer");
   if (response.processed() > num_nodes) {
     return WrongAnswer(
         absl::StrCat("Filter evaluated ", response.processed(), " of ", num_nodes, " nodes"));

@@ -53,6 +53,11 @@ absl::Status CheckPreFilter(const v1beta1::PreFilterResponse& response);
 // How many bits of a bitmap are set.
 uint32_t CountSetBits(absl::string_view bitmap);
 
+// Brings an answer with `verdicts` into the form with bitmaps, which all other functions expect;
+// indices are checked by CheckFilter. Pure.
+// Errors: INTERNAL, with the fault.
+absl::Status ExpandVerdicts(v1beta1::FilterResponse* response);
+
 // Checks the answer about a list of `num_nodes`, of which `num_to_find` feasible nodes are enough,
 // and puts the positions of feasible nodes (0 = the first node examined) into `feasible`. Pure.
 // Errors: INTERNAL, with the fault.

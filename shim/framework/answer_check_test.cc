@@ -42,6 +42,27 @@ TEST(CheckFilter, TakesAnAnswerThatStoppedAtTheSample) {
   EXPECT_TRUE(CheckFilter(ThreeNodesSecondRejected(), 50, 2, &feasible).ok());
 }
 
+TEST(ExpandVerdicts, GivesTheSameAnswerAsBitmaps) {
+  v1beta1::FilterResponse simple;
+  const v1beta1::FilterResponse bitmaps = ThreeNodesSecondRejected();
+  *simple.mutable_reasons() = bitmaps.reasons();
+  for (const uint32_t verdict : {0, 1, 0}) simple.add_verdicts(verdict);
+  ASSERT_EQ(ExpandVerdicts(&simple), absl::OkStatus());
+  EXPECT_EQ(simple.SerializeAsString(), bitmaps.SerializeAsString());
+}
+
+TEST(ExpandVerdicts, RefusesTwoFormsAndUnknownReasons) {
+  v1beta1::FilterResponse both = ThreeNodesSecondRejected();
+  both.add_verdicts(0);
+  EXPECT_EQ(ExpandVerdicts(&both).message(), "Filter has verdicts in two forms");
+  // In a Cycle answer, which is not expanded.
+  EXPECT_EQ(FilterFault(both), "Filter's verdicts in a Cycle answer");
+  v1beta1::FilterResponse unknown;
+  unknown.add_verdicts(1);
+  ASSERT_EQ(ExpandVerdicts(&unknown), absl::OkStatus());
+  EXPECT_EQ(FilterFault(unknown, 1, 1), "Filter refers to reason 0 of 0");
+}
+
 TEST(CheckFilter, RefusesEachKindOfNonsense) {
   EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 2), HasSubstr("evaluated 3 of 2"));
   EXPECT_THAT(FilterFault(ThreeNodesSecondRejected(), 50, 3), HasSubstr("stopped after 3 of 50"));

@@ -1,11 +1,14 @@
 #include "shim/hosts/grpc_host_client.h"
 
 #include <deque>
+#include <type_traits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/clock.h"
 #include "shim/fail_point.h"
+#include "shim/framework/answer_check.h"
 #include "shim/hosts/grpc_calls.h"
 
 namespace outboard::hosts {
@@ -14,6 +17,10 @@ namespace {
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kEndSessionDeadline = absl::Seconds(1);
+
+bool Can(const GetHostInfoResponse& info, Capability capability) {
+  return absl::c_linear_search(info.capabilities(), capability);
+}
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 
@@ -142,6 +149,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       channel_(std::move(host.channel)),
       instance_(host.identity.instance()),
       info_(std::move(host.info)),
+      awaits_acks_(Can(info_, CAPABILITY_ACKS_EVERY_VERSION) &&
+                   !Can(info_, CAPABILITY_INLINE_NODES)),
       host_stub_(PluginHostService::NewStub(channel_)),
       state_stub_(ClusterStateService::NewStub(channel_)),
       cycle_stub_(CycleService::NewStub(channel_)),
@@ -196,9 +205,20 @@ void GrpcHostClient::SendChanges(const SyncRequest& request) {
 
 std::vector<SyncResponse> GrpcHostClient::TakePushes() { return pushes_.Take(); }
 
+absl::Status GrpcHostClient::AwaitAcknowledgement(absl::Time deadline) {
+  while (!lost_ && is_behind() && SteadyNow() < deadline) loop_->Wait(deadline);
+  if (lost_) return LostStatus();
+  if (!is_behind()) return absl::OkStatus();
+  CallError stale;
+  stale.set_reason(CallError::REASON_STALE);
+  stale.set_message(absl::StrCat("the host did not acknowledge version ", sent_version_));
+  stale.set_have_version(acknowledged_version_);
+  return framework::CallErrorStatus(stale);
+}
+
 absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadline,
                                    CycleResponse* response) {
-  if (lost_) return LostStatus();
+  if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok()) return ready;
   const CallTimer timer(call_observer_, Call::kCycle);
   absl::Status status = Exchange(request, deadline, response);
   OUTBOARD_FAIL_POINT(cycle_answered);
@@ -245,7 +265,7 @@ absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time de
 }
 
 bool GrpcHostClient::StartCycle(const CycleRequest& request) {
-  if (lost_) return false;
+  if (lost_ || is_behind()) return false;
   if (cycle_ == nullptr) {
     cycle_ = new CycleStream(loop_, cycle_stub_.get());
     cycle_introduced_ = false;
@@ -311,6 +331,9 @@ class GrpcHostClient::UnaryCall final : public Completion {
   absl::StatusOr<Response> Take() {
     Wait();
     if (!failure_.ok()) return std::move(failure_);
+    if constexpr (std::is_same_v<Response, FilterResponse>) {
+      if (absl::Status valid = framework::ExpandVerdicts(&response_); !valid.ok()) return valid;
+    }
     return std::move(response_);
   }
 
@@ -330,7 +353,7 @@ class GrpcHostClient::UnaryCall final : public Completion {
 template <typename Response, typename Stub, typename Request, typename Prepare>
 absl::StatusOr<Response> GrpcHostClient::Unary(Call call, Stub* stub, Prepare prepare,
                                                Request request, absl::Time deadline) {
-  if (lost_) return LostStatus();
+  if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok()) return ready;
   const CallTimer timer(call_observer_, call);
   return NoteAnswer(UnaryCall<Response>(loop_, timer, stub, prepare, request, deadline).Take());
 }
@@ -349,7 +372,8 @@ template <typename Response, typename Stub, typename Request, typename Prepare>
 framework::PendingAnswer<Response> GrpcHostClient::Begin(Call call_kind, Stub* stub,
                                                          Prepare prepare, Request request,
                                                          absl::Time deadline) {
-  if (lost_) return []() -> absl::StatusOr<Response> { return LostStatus(); };
+  if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok())
+    return [ready]() -> absl::StatusOr<Response> { return ready; };
   request.mutable_header()->set_session_id(session_id_);
   request.mutable_header()->set_instance(instance_);
   const CallTimer timer(call_observer_, call_kind);

@@ -141,6 +141,9 @@ class GrpcHostClient final : public framework::HostClient {
   // Cycle, without observing it. `response` is empty unless the host answered.
   absl::Status Exchange(const v1beta1::CycleRequest& request, absl::Time deadline,
                         v1beta1::CycleResponse* response);
+  // Whether a call can begin: waits for the acknowledgement of all changes if the host asks for it.
+  absl::Status AwaitAcknowledgement(absl::Time deadline);
+  bool is_behind() const { return awaits_acks_ && acknowledged_version_ < sent_version_; }
   // Notes what the answer of a call reveals about the connection.
   template <typename Response>
   absl::StatusOr<Response> NoteAnswer(absl::StatusOr<Response> answer);
@@ -151,6 +154,7 @@ class GrpcHostClient final : public framework::HostClient {
   const std::shared_ptr<grpc::Channel> channel_;
   const std::string instance_;
   const v1beta1::GetHostInfoResponse info_;
+  const bool awaits_acks_;
   CallObserver* call_observer_ = nullptr;
 
   std::unique_ptr<v1beta1::PluginHostService::Stub> host_stub_;

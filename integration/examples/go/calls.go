@@ -50,32 +50,25 @@ func (m *clusterCache) checkSlots(slots []uint32) error {
 	return nil
 }
 
-// packer builds a FilterResponse.
-type packer struct {
+// verdicts builds a FilterResponse.
+type verdicts struct {
 	answer   pb.FilterResponse
 	feasible int
 	reasons  map[string]uint32
 }
 
-func (p *packer) add(verdict *pb.PluginStatus) {
-	i := p.answer.Processed
-	p.answer.Processed++
-	if i%8 == 0 {
-		p.answer.Feasible = append(p.answer.Feasible, 0)
-	}
+func (v *verdicts) add(verdict *pb.PluginStatus) {
 	if verdict == nil {
-		p.answer.Feasible[i/8] |= 1 << (i % 8)
-		p.feasible++
+		v.feasible++
+		v.answer.Verdicts = append(v.answer.Verdicts, 0)
 		return
 	}
 	reason := verdict.GetReasons()[0]
-	index, known := p.reasons[reason]
-	if !known {
-		index = uint32(len(p.answer.Reasons))
-		p.reasons[reason] = index
-		p.answer.Reasons = append(p.answer.Reasons, verdict)
+	if v.reasons[reason] == 0 {
+		v.answer.Reasons = append(v.answer.Reasons, verdict)
+		v.reasons[reason] = uint32(len(v.answer.Reasons))
 	}
-	p.answer.Rejected = append(p.answer.Rejected, index)
+	v.answer.Verdicts = append(v.answer.Verdicts, v.reasons[reason])
 }
 
 // Filter evaluates nodes. The verdicts do not depend on pods. So nodes with nominated pods need no second evaluation,
@@ -106,19 +99,19 @@ func (m *clusterCache) search(search *pb.NodeSearch) (*pb.FilterResponse, error)
 			return nil, err
 		}
 	}
-	p, now := packer{reasons: map[string]uint32{}}, time.Now()
+	v, now := verdicts{reasons: map[string]uint32{}}, time.Now()
 	for i := range slots {
 		verdict, err := checkMaintenance(m.nodes[slots[(int(search.GetStartOffset())+i)%len(slots)]], now)
 		if err != nil {
-			p.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR, Reasons: []string{err.Error()}}
+			v.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR, Reasons: []string{err.Error()}}
 			break
 		}
-		if verdict == nil && p.feasible == enough {
+		if verdict == nil && v.feasible == enough {
 			break
 		}
-		p.add(verdict)
+		v.add(verdict)
 	}
-	return &p.answer, nil
+	return &v.answer, nil
 }
 
 // simulate evaluates every node; a plugin's error rejects the node.
@@ -126,7 +119,7 @@ func (m *clusterCache) simulate(nodes []*pb.SimulatedNode) (*pb.FilterResponse, 
 	if len(nodes) > maxSimulatedNodes {
 		return nil, fail(pb.CallError_REASON_INVALID, "%d simulated nodes", len(nodes))
 	}
-	p, now := packer{reasons: map[string]uint32{}}, time.Now()
+	v, now := verdicts{reasons: map[string]uint32{}}, time.Now()
 	for i, simulated := range nodes {
 		node := m.nodes[simulated.GetSlot()]
 		if node == nil {
@@ -144,9 +137,9 @@ func (m *clusterCache) simulate(nodes []*pb.SimulatedNode) (*pb.FilterResponse, 
 		if err != nil {
 			verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
 		}
-		p.add(verdict)
+		v.add(verdict)
 	}
-	return &p.answer, nil
+	return &v.answer, nil
 }
 
 // Score answers one byte for each node, in the requested order.

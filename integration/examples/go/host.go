@@ -29,11 +29,10 @@ type session struct {
 	attempts  map[uint64]*pb.Pod // the pods of attempts in progress
 	draining  bool
 	lastHeard time.Time
-	changed   chan struct{} // closed and replaced when the cluster cache changes
 }
 
 // host serves all services that a plugin at filter and score needs. Its lock is held while it answers a call, except
-// for Sync and for waiting.
+// for Sync.
 type host struct {
 	handshake.UnimplementedHandshakeServiceServer
 	pb.UnimplementedPluginHostServiceServer
@@ -60,8 +59,8 @@ func (h *host) register(server *grpc.Server) {
 }
 
 var codeOf = map[pb.CallError_Reason]codes.Code{
-	pb.CallError_REASON_STALE: codes.FailedPrecondition, pb.CallError_REASON_ATTEMPT_UNKNOWN: codes.NotFound,
-	pb.CallError_REASON_SESSION_UNKNOWN: codes.FailedPrecondition, pb.CallError_REASON_WRONG_INSTANCE: codes.FailedPrecondition,
+	pb.CallError_REASON_ATTEMPT_UNKNOWN: codes.NotFound, pb.CallError_REASON_SESSION_UNKNOWN: codes.FailedPrecondition,
+	pb.CallError_REASON_WRONG_INSTANCE: codes.FailedPrecondition,
 	pb.CallError_REASON_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_REASON_INVALID: codes.InvalidArgument,
 	pb.CallError_REASON_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_REASON_DRAINING: codes.Unavailable,
 }
@@ -89,12 +88,12 @@ func toStatus(err error, code ...codes.Code) error {
 	return result.Err()
 }
 
-// answer surrounds every call but Sync: it holds the lock, and a call about an attempt waits for its version.
+// answer surrounds every call but Sync: it holds the lock, and checks the header of a call about an attempt.
 func (h *host) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if about, ok := request.(interface{ GetHeader() *pb.CallHeader }); ok {
-		if err := h.await(ctx, about.GetHeader()); err != nil {
+		if err := h.check(about.GetHeader()); err != nil {
 			return nil, toStatus(err)
 		}
 	}
@@ -102,41 +101,18 @@ func (h *host) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
 	return response, toStatus(err)
 }
 
-// await returns once the caller's session has exactly the version of the call. It unlocks while it waits.
-func (h *host) await(ctx context.Context, header *pb.CallHeader) error {
-	deadline, set := ctx.Deadline()
-	if !set {
-		deadline = time.Now().Add(time.Second)
+// check ignores the version: this host acknowledges every version, so it is at that version already.
+func (h *host) check(header *pb.CallHeader) error {
+	s := h.sessions[header.GetSessionId()]
+	switch {
+	case header.GetInstance() != h.instance:
+		return fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance %s", h.instance)
+	case s == nil:
+		return fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session %s", header.GetSessionId())
+	case !s.profiles[header.GetProfile()]:
+		return fail(pb.CallError_REASON_NOT_CONFIGURED, "no profile %s", header.GetProfile())
 	}
-	// The answer must be sent before the deadline.
-	ctx, cancel := context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/5, 20*time.Millisecond)))
-	defer cancel()
-	for {
-		s, version := h.sessions[header.GetSessionId()], header.GetExactVersion()
-		switch {
-		case header.GetInstance() != h.instance:
-			return fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance %s", h.instance)
-		case s == nil:
-			return fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session %s", header.GetSessionId())
-		case !s.profiles[header.GetProfile()]:
-			return fail(pb.CallError_REASON_NOT_CONFIGURED, "no profile %s", header.GetProfile())
-		case version <= 0:
-			return fail(pb.CallError_REASON_INVALID, "exact_version is required")
-		case s.cache.version == version:
-			return nil
-		case s.cache.version > version || ctx.Err() != nil:
-			return callError{&pb.CallError{
-				Reason: pb.CallError_REASON_STALE, Message: "the cluster cache has another version", HaveVersion: s.cache.version,
-			}}
-		}
-		changed := s.changed
-		h.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-		}
-		h.mu.Lock()
-	}
+	return nil
 }
 
 func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (*handshake.HandshakeResponse, error) {
@@ -146,7 +122,9 @@ func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (*handsha
 }
 
 func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
-	return &pb.GetHostInfoResponse{Plugins: []*pb.PluginInfo{info()}}, nil
+	return &pb.GetHostInfoResponse{
+		Plugins: []*pb.PluginInfo{info()}, Capabilities: []pb.Capability{pb.Capability_CAPABILITY_ACKS_EVERY_VERSION},
+	}, nil
 }
 
 func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
@@ -163,7 +141,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 	}
 	if s == nil {
 		h.makeRoom()
-		s = &session{cache: newClusterCache(), changed: make(chan struct{})}
+		s = &session{cache: newClusterCache()}
 		h.sessions[request.GetSessionId()] = s
 	}
 	s.profiles, s.lastHeard = profiles, time.Now()
@@ -333,8 +311,6 @@ func (h *host) apply(s *session, mine *clusterCache, request *pb.SyncRequest) (i
 		for _, attempt := range request.GetEndedAttempts() {
 			delete(s.attempts, attempt)
 		}
-		close(s.changed)
-		s.changed = make(chan struct{})
 	}
 	return mine.version, nil
 }

@@ -113,16 +113,12 @@ class Host(handshake_pb2_grpc.HandshakeServiceServicer, plugin_host_pb2_grpc.Plu
             fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "search or simulation is required")
         slots = request.search.nodes.slots if request.HasField("search") else request.simulation.nodes
         plugins = self.plugins_at(FILTER, request, context, slots)
-        feasible, rejected, reasons = 0, [], {}
-        for i, node in enumerate(request.inline_nodes):
+        verdicts, reasons = [], {}
+        for node in request.inline_nodes:
             verdict = next(filter(None, (PLUGINS[name][1](request.pod, node.node) for name in plugins)), None)
-            if verdict is None:
-                feasible |= 1 << i
-            else:
-                rejected.append(reasons.setdefault(verdict, len(reasons)))
+            verdicts.append(0 if verdict is None else reasons.setdefault(verdict, len(reasons) + 1))
         statuses = [call_pb2.PluginStatus(plugin=plugin, code=code, reasons=[reason]) for plugin, code, reason in reasons]
-        return filter_pb2.FilterResponse(processed=len(slots), feasible=feasible.to_bytes((len(slots) + 7) // 8, "little"),
-                                         rejected=rejected, reasons=statuses)
+        return filter_pb2.FilterResponse(verdicts=verdicts, reasons=statuses)
 
     def Score(self, request, context):
         response = score_pb2.ScoreResponse()

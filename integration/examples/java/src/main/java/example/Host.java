@@ -208,9 +208,7 @@ final class Host {
     int nodes = simulated ? request.getSimulation().getNodesCount() : search.getNodes().getSlotsCount();
     checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
     FilterResponse.Builder response = FilterResponse.newBuilder();
-    byte[] feasible = new byte[(request.getInlineNodesCount() + 7) / 8];
     Map<PluginStatus, Integer> reasons = new LinkedHashMap<>();
-    int processed = 0;
     for (InlineNode node : request.getInlineNodesList()) {
       PluginStatus rejection;
       try {
@@ -226,18 +224,9 @@ final class Host {
         }
         rejection = failure.setCode(Code.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin's error rejects the node.
       }
-      if (rejection == null) {
-        feasible[processed / 8] |= (byte) (1 << (processed % 8));
-      } else {
-        response.addRejected(reasons.computeIfAbsent(rejection, unused -> reasons.size()));
-      }
-      ++processed;
+      response.addVerdicts(rejection == null ? 0 : reasons.computeIfAbsent(rejection, unused -> reasons.size() + 1));
     }
-    return response
-        .setProcessed(processed)
-        .setFeasible(ByteString.copyFrom(feasible, 0, (processed + 7) / 8))
-        .addAllReasons(reasons.keySet())
-        .build();
+    return response.addAllReasons(reasons.keySet()).build();
   }
 
   private final class Scoring extends ScoreServiceGrpc.ScoreServiceImplBase {
