@@ -52,6 +52,22 @@ bool IsPartOfANode(absl::string_view field) {
   return absl::StartsWith(field, "Node.metadata.labels['") && absl::EndsWith(field, "']");
 }
 
+// Fields that every host may request (plugin_host.proto).
+bool IsField(absl::string_view field) {
+  for (const char* one :
+       {"Pod.metadata.resourceVersion", "Pod.spec.containers[*].command",
+        "Pod.spec.containers[*].args", "Pod.spec.serviceAccountName", "Pod.spec.priorityClassName",
+        "Pod.spec.runtimeClassName", "Pod.status.phase", "Node.status.capacity",
+        "Node.status.conditions", "Node.status.addresses", "QueuedPodInfo.attempts"}) {
+    if (field == one) return true;
+  }
+  for (const char* prefix : {"Pod.metadata.annotations['", "Node.metadata.annotations['",
+                             "Pod.spec.containers[*].env['", "Pod.status.conditions['"}) {
+    if (absl::StartsWith(field, prefix) && absl::EndsWith(field, "']")) return true;
+  }
+  return false;
+}
+
 absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
   const std::string& name = plugin.name();
   if (plugin.extension_points().empty())
@@ -66,13 +82,7 @@ absl::Status CheckPlugin(const PluginInfo& plugin, bool is_inline) {
                  absl::StrCat("that of ", name, " is not JSON, or larger than 64 KiB"));
   }
   for (const std::string& field : plugin.needed_fields()) {
-    if (is_inline && IsPartOfANode(field)) continue;
-    if (field == "Pod.spec.containers[*].command" || field == "Pod.spec.containers[*].args")
-      continue;
-    const bool begins = absl::StartsWith(field, "Pod.metadata.annotations['") ||
-                        absl::StartsWith(field, "Node.metadata.annotations['") ||
-                        absl::StartsWith(field, "Pod.spec.containers[*].env['");
-    if (!begins || !absl::EndsWith(field, "']"))
+    if (!IsField(field) && !(is_inline && IsPartOfANode(field)))
       return Wrong(kPluginFields, absl::StrCat("\"", field, "\" of ", name, " is not a field"));
   }
   for (const ClusterEvent& event : plugin.wake_up_events()) {

@@ -6,11 +6,13 @@
 #include <utility>
 
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "cli/manifests/manifest_checks.h"
 #include "cli/manifests/priorities.h"
 #include "shim/kube/wire/name_rules.h"
 #include "shim/kube/wire/quantity.h"
+#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::manifests {
 
@@ -96,11 +98,16 @@ void Validator::Container(const wire::Container& container, std::set<std::string
 void Validator::Toleration(const wire::Toleration& toleration) {
   if (!toleration.key().empty()) Name("key", toleration.key(), CheckQualifiedName);
   const std::string& op = toleration.operator_();
-  Word("operator", op.empty() ? "Equal" : op, {"Equal", "Exists"});
+  const bool compares = kube::Reading().comparison_operators && (op == "Lt" || op == "Gt");
+  if (!compares) Word("operator", op.empty() ? "Equal" : op, {"Equal", "Exists"});
   if (op == "Exists") {
     if (!toleration.value().empty()) At("value", "must be empty when `operator` is Exists");
   } else if (toleration.key().empty()) {
     At("operator", "must be Exists when `key` is empty");
+  } else if (compares) {
+    if (int64_t number = 0; !absl::SimpleAtoi(toleration.value(), &number) ||
+                            absl::AlphaNum(number).Piece() != toleration.value())
+      At("value", "must be a decimal integer of 64 bits without leading zeros");
   } else {
     Name("value", toleration.value(), CheckLabelValue);
   }

@@ -357,11 +357,24 @@ absl::Status PlayTrace(const CommandLine& line, const Setup& setup, const trace:
   return absl::OkStatus();
 }
 
+// All setups simulate the same objects, which are read once: as any of the setups reads them.
+kube::ReadingOptions ReadingOf(const std::vector<Setup>& setups) {
+  kube::ReadingOptions all = config::ReadingOf(setups.front().config.shim);
+  for (const Setup& setup : setups) {
+    const kube::ReadingOptions its = config::ReadingOf(setup.config.shim);
+    all.environment_variables.insert(its.environment_variables.begin(),
+                                     its.environment_variables.end());
+    all.comparison_operators |= its.comparison_operators;
+  }
+  return all;
+}
+
 // Returns the exit code.
 absl::StatusOr<int> Run(const CommandLine& line) {
   // Ignores the configurations' own warnings: they concern a real cluster.
   absl::StatusOr<std::vector<Setup>> setups = ReadSetups(line);
   if (!setups.ok()) return setups.status();
+  kube::SetReading(ReadingOf(*setups));
   std::vector<std::string> warnings;
   absl::StatusOr<SimulationInput> scene = ReadScene(
       line.cluster_files, line.pod_files, CustomResourcesOf(*setups), line.strict, &warnings);

@@ -15,6 +15,7 @@ v1beta1::PluginInfo PluginInfoOf(const sdk::PluginDescriptor& descriptor) {
   const std::vector<v1beta1::ClusterEvent> events = WakeUpEventsOf(descriptor);
   info.mutable_wake_up_events()->Add(events.begin(), events.end());
   for (const std::string& field : descriptor.needed_fields) info.add_needed_fields(field);
+  for (const std::string& field : descriptor.optional_fields) info.add_optional_fields(field);
   info.mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
   for (v1beta1::Interest& interest : *info.mutable_interests())
     interest.set_no_pod(interest.any_field_set().empty());

@@ -384,12 +384,17 @@ CallStatus Session::SortKeys(const v1beta1::SortKeysRequest& request,
   if (request.pod_uids_size() > kMaxPodsPerCall) {
     return CallStatus(CallError::REASON_INVALID, "at most 4096 pods a call");
   }
+  if (!request.queued().empty() && request.queued_size() != request.pod_uids_size())
+    return CallStatus(CallError::REASON_INVALID, "queued has another number of pods");
   const ProfilePlugin& plugin =
       profile->plugins()[profile->at(v1beta1::EXTENSION_POINT_QUEUE_SORT)[0]];
-  for (const std::string& uid : request.pod_uids()) {
+  const v1beta1::QueuedPodInfo nothing;
+  for (int i = 0; i < request.pod_uids_size(); ++i) {
+    const std::string& uid = request.pod_uids(i);
     const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
-    std::string key = plugin.queue_sort->SortKey(sdk::PodView(pod), cache_.view());
+    std::string key = plugin.queue_sort->SortKeyOfQueued(
+        sdk::PodView(pod), request.queued().empty() ? nothing : request.queued(i), cache_.view());
     if (key.size() > kMaxSortKeyBytes) {
       return CallStatus(CallError::REASON_INTERNAL,
                         absl::StrCat("plugin ", plugin.name, " returned a key of ", key.size(),

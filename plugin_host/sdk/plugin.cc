@@ -13,8 +13,8 @@ v1beta1::ClusterEvent WakeOn(std::string resource,
   return event;
 }
 
-v1beta1::DeclaredResource UsesResource(std::string resource,
-                                     std::initializer_list<v1beta1::DeclaredResource::Verb> verbs) {
+v1beta1::DeclaredResource UsesResource(
+    std::string resource, std::initializer_list<v1beta1::DeclaredResource::Verb> verbs) {
   v1beta1::DeclaredResource used;
   used.set_resource(std::move(resource));
   for (const v1beta1::DeclaredResource::Verb verb : verbs) used.add_verbs(verb);
@@ -25,8 +25,13 @@ std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fiel
                                      std::initializer_list<std::string> parts) {
   std::vector<std::string> all = parts;
   for (absl::string_view field : needed_fields) {
-    if (absl::ConsumePrefix(&field, "Pod.") && absl::StartsWith(field, "metadata.annotations['"))
+    if (!absl::ConsumePrefix(&field, "Pod.")) continue;
+    if (absl::StartsWith(field, "metadata.annotations['") || field == "spec.serviceAccountName" ||
+        field == "spec.priorityClassName" || field == "spec.runtimeClassName") {
       all.emplace_back(field);
+    } else if (absl::StartsWith(field, "status.conditions['")) {
+      all.emplace_back("status.conditions");
+    }
   }
   return all;
 }

@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/queue_sort.pb.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/binding_points.h"
@@ -51,6 +52,12 @@ class QueueSortPlugin {
   // At most 64 bytes; the smallest key (compared as unsigned bytes) is popped first, among equal
   // keys the earliest queued.
   virtual std::string SortKey(const PodView& pod, const ClusterView& cluster) const = 0;
+  // The same for a plugin whose key depends on what the queue knows of the pod. The plugin declares
+  // `QueuedPodInfo.attempts` in its needed_fields; without it `queued` is empty.
+  virtual std::string SortKeyOfQueued(const PodView& pod, const v1beta1::QueuedPodInfo& queued,
+                                      const ClusterView& cluster) const {
+    return SortKey(pod, cluster);
+  }
 };
 
 class PreEnqueuePlugin {
@@ -217,7 +224,9 @@ struct PluginDescriptor {
   int32_t default_weight = 1;
   std::string args_schema;  // A JSON schema; empty: no args.
   std::vector<v1beta1::ClusterEvent> wake_up_events;
-  std::vector<std::string> needed_fields;  // Annotations it reads, see plugin_host.proto.
+  // Fields that it reads beyond the contract's own, see plugin_host.proto.
+  std::vector<std::string> needed_fields;
+  std::vector<std::string> optional_fields;  // The same; it works without them.
   std::vector<v1beta1::Interest> interests;
   // Parts of a pod (pod_parts.h) that, with the cluster, determine the plugin's answers from
   // PreFilter to Score: pods with equal parts are interchangeable. Absent: no two pods are.
@@ -235,7 +244,8 @@ v1beta1::ClusterEvent WakeOn(std::string resource,
 // `resource` as in GenericObject.resource.
 v1beta1::DeclaredResource UsesResource(
     std::string resource, std::initializer_list<v1beta1::DeclaredResource::Verb> verbs);
-// For PluginDescriptor::signature: these parts, and the pods' annotations of `needed_fields`.
+// For PluginDescriptor::signature: these parts, and those of `needed_fields` that may differ
+// between pending pods and that `parts` does not have: annotations, names in the spec, conditions.
 std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fields,
                                      std::initializer_list<std::string> parts);
 // No fields: no pod, the plugin is never called at the point.

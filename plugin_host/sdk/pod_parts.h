@@ -23,7 +23,8 @@ std::string AnnotationField(absl::string_view key);
 //   pod's identity, if it has that key;
 // - spec.nodeName, spec.nodeSelector, spec.affinity, spec.tolerations,
 //   spec.topologySpreadConstraints, spec.priority, spec.preemptionPolicy, spec.schedulingGates,
-//   spec.schedulingGroup, spec.resourceClaims;
+//   spec.schedulingGroup, spec.resourceClaims, spec.serviceAccountName, spec.priorityClassName,
+//   spec.runtimeClassName, status.conditions;
 // - spec.volumes, with the pod's name if a volume is ephemeral;
 // - spec.containers: containers and init containers with all their fields of the contract,
 //   pod-level requests, overhead, hostNetwork, and the resources in their status.

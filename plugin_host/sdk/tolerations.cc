@@ -1,6 +1,33 @@
 #include "plugin_host/sdk/tolerations.h"
 
+#include <cstdint>
+#include <functional>
+#include <optional>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
 namespace outboard::sdk {
+namespace {
+
+// As upstream, stricter than a parser of integers: no plus sign, no leading zero, no "-0".
+std::optional<int64_t> CanonicalInteger(absl::string_view text) {
+  int64_t value = 0;
+  if (!absl::SimpleAtoi(text, &value) || absl::AlphaNum(value).Piece() != text) return std::nullopt;
+  return value;
+}
+
+// Compares the taint's value with the toleration's.
+template <typename Compare>
+bool ComparesTo(const v1beta1::Taint& taint, const v1beta1::Toleration& toleration,
+                Compare compare) {
+  const std::optional<int64_t> of_taint = CanonicalInteger(taint.value());
+  const std::optional<int64_t> of_toleration = CanonicalInteger(toleration.value());
+  return of_taint.has_value() && of_toleration.has_value() && compare(*of_taint, *of_toleration);
+}
+
+}  // namespace
 
 bool Tolerates(const v1beta1::Toleration& toleration, const v1beta1::Taint& taint) {
   if (toleration.effect() != v1beta1::TAINT_EFFECT_UNSPECIFIED &&
@@ -14,6 +41,10 @@ bool Tolerates(const v1beta1::Toleration& toleration, const v1beta1::Taint& tain
       return toleration.value() == taint.value();
     case v1beta1::Toleration::OPERATOR_EXISTS:
       return true;
+    case v1beta1::Toleration::OPERATOR_LT:
+      return ComparesTo(taint, toleration, std::less<>());
+    case v1beta1::Toleration::OPERATOR_GT:
+      return ComparesTo(taint, toleration, std::greater<>());
     default:
       return false;
   }

@@ -43,6 +43,55 @@ TEST(TolerationsTest, FollowsKubernetesRules) {
       Tolerates(MakeToleration("k", static_cast<Toleration::Operator>(9), "v", any), taint));
 }
 
+TEST(TolerationsTest, ComparesIntegersInCanonicalForm) {
+  const auto effect = v1beta1::TAINT_EFFECT_NO_SCHEDULE;
+  struct Case {
+    const char* taint;
+    const char* toleration;
+    bool lt;
+    bool gt;
+  };
+  const Case kCases[] = {
+      {"5", "10", true, false},
+      {"10", "5", false, true},
+      {"5", "5", false, false},
+      {"-10", "-5", true, false},
+      {"0", "-1", false, true},
+      {"-9223372036854775808", "9223372036854775807", true, false},
+      // Beyond 64 bits.
+      {"5", "9223372036854775808", false, false},
+      {"-9223372036854775809", "5", false, false},
+      // Not in canonical form.
+      {"05", "10", false, false},
+      {"5", "010", false, false},
+      {"+5", "10", false, false},
+      {"-0", "10", false, false},
+      {"00", "10", false, false},
+      {" 5", "10", false, false},
+      {"5 ", "10", false, false},
+      {"-", "10", false, false},
+      {"", "10", false, false},
+      {"5", "", false, false},
+      {"5.0", "10", false, false},
+      {"0x5", "10", false, false},
+      {"five", "10", false, false},
+  };
+  for (const Case& one : kCases) {
+    SCOPED_TRACE(std::string(one.taint) + " and " + one.toleration);
+    const auto taint = MakeTaint("k", one.taint, effect);
+    EXPECT_EQ(
+        Tolerates(MakeToleration("k", Toleration::OPERATOR_LT, one.toleration, effect), taint),
+        one.lt);
+    EXPECT_EQ(
+        Tolerates(MakeToleration("k", Toleration::OPERATOR_GT, one.toleration, effect), taint),
+        one.gt);
+  }
+  const auto taint = MakeTaint("k", "5", effect);
+  EXPECT_FALSE(Tolerates(MakeToleration("j", Toleration::OPERATOR_LT, "10", effect), taint));
+  EXPECT_FALSE(Tolerates(
+      MakeToleration("k", Toleration::OPERATOR_LT, "10", v1beta1::TAINT_EFFECT_NO_EXECUTE), taint));
+}
+
 TEST(TolerationsTest, FindsTheFirstTaintThatKeepsThePodAway) {
   const std::vector<v1beta1::Taint> taints = {
       MakeTaint("soft", "", v1beta1::TAINT_EFFECT_PREFER_NO_SCHEDULE),

@@ -73,12 +73,8 @@ void ChangeLog::RemoveHost(Cursor cursor) {
 }
 
 void ChangeLog::CollectWanted() {
-  wanted_pod_.clear();
-  wanted_node_.clear();
-  for (const auto& [cursor, host] : hosts_) {
-    wanted_pod_.insert(host.fields.pod_annotations.begin(), host.fields.pod_annotations.end());
-    wanted_node_.insert(host.fields.node_annotations.begin(), host.fields.node_annotations.end());
-  }
+  wanted_ = ChangeEncoder::Fields();
+  for (const auto& [cursor, host] : hosts_) wanted_.Add(host.fields);
 }
 
 void ChangeLog::Resync(Cursor cursor) {

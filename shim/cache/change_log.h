@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "shim/cache/snapshot.h"
 
@@ -85,9 +83,8 @@ class ChangeLog {
   int64_t VersionOf(Cursor cursor) const;
   bool HasChanges(Cursor cursor) const;
 
-  // Annotations that at least one host requested.
-  bool PodAnnotationWanted(absl::string_view key) const { return wanted_pod_.contains(key); }
-  bool NodeAnnotationWanted(absl::string_view key) const { return wanted_node_.contains(key); }
+  // What at least one host's plugins read in addition to the contract's own fields.
+  const ChangeEncoder::Fields& wanted() const { return wanted_; }
 
   // For the state: what changed in `record`. The caller makes exactly one of these calls per
   // change.
@@ -131,8 +128,7 @@ class ChangeLog {
   std::vector<const ChangeRecord*> stages_[kStages];   // kept to save allocations
   absl::flat_hash_map<Cursor, Host> hosts_;
   Cursor next_cursor_ = 1;
-  absl::flat_hash_set<std::string> wanted_pod_;
-  absl::flat_hash_set<std::string> wanted_node_;
+  ChangeEncoder::Fields wanted_;
 };
 
 }  // namespace outboard::cache

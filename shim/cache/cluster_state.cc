@@ -89,9 +89,7 @@ NodeOutcome ClusterState::UpsertNode(kube::NodePtr object) {
     tree_.Add(node.zone, node.slot());
     log_.NodeOrderChanged();
   }
-  const bool same = SameContent(outcome.old->node, object->node, [&](absl::string_view key) {
-    return log_.NodeAnnotationWanted(key);
-  });
+  const bool same = SameContent(*outcome.old, *object, log_.wanted());
   node.record->object = std::move(object);
   if (!same) log_.ContentChanged(*node.record);
   return outcome;
@@ -291,11 +289,10 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
     outcome.old_node = pod.node->name;
     Touch(*pod.node);
   }
-  const auto wanted = [&](absl::string_view key) { return log_.PodAnnotationWanted(key); };
   const bool was_assumed = pod.state == Pod::State::kAssumed;
 
   if (was_assumed && pod.waiting_attempt == 0 && after.node_name() == outcome.old_node &&
-      pod.node->record != nullptr && SameButForNode(before, after, wanted)) {
+      pod.node->record != nullptr && SameButForNode(*outcome.old, *pod.object, log_.wanted())) {
     // Bound as assumed: hosts continue to count it as before.
     outcome.kind = PodOutcome::Kind::kConfirmed;
     EndAssumption(pod, /*bound=*/true);
@@ -303,7 +300,7 @@ PodOutcome ClusterState::UpdatePod(Pod& pod, kube::PodPtr object) {
     if (notifies_binds_of_.contains(after.scheduler_name())) log_.PlacementChanged(pod);
     return outcome;
   }
-  const bool same = SameContent(before, after, wanted);
+  const bool same = SameContent(*outcome.old, *pod.object, log_.wanted());
   if (!same) Recount(pod);
   if (after.node_name().empty() && pod.state != Pod::State::kBound) {
     outcome.kind = PodOutcome::Kind::kUpdatedPending;

@@ -165,6 +165,127 @@ TEST_F(ClusterStateTest, WhatNoHostSeesIsNotSent) {
   EXPECT_EQ(model_.pods["p"].object.annotations_size(), 1);
 }
 
+// The conditions of a node as the API server sends them, with what is not part of a condition's
+// content left out.
+std::string NodeConditions(v1beta1::ConditionStatus ready, int64_t since) {
+  v1beta1::Node part;
+  part.mutable_capacity()->set_cpu_millis(2000);
+  (*part.mutable_capacity()->mutable_scalar())["nvidia.com/gpu"] = 8;
+  (*part.mutable_capacity()->mutable_scalar())["hugepages-2Mi"] = 0;
+  v1beta1::Condition* condition = part.add_conditions();
+  condition->set_type("Ready");
+  condition->set_status(ready);
+  condition->set_transition_unix_seconds(since);
+  v1beta1::NodeAddress* address = part.add_addresses();
+  address->set_type("InternalIP");
+  address->set_address("10.0.0.1");
+  return part.SerializeAsString();
+}
+
+TEST_F(ClusterStateTest, ANodesConditionsAreSentOnRequestAndHeartbeatsAreNot) {
+  const auto put = [&](const std::string& version, const std::string& on_request) {
+    auto node = std::make_shared<kube::NodeObject>(*MakeNode("a", "", "", version));
+    node->on_request = on_request;
+    state_.UpsertNode(node);
+  };
+  put("1", NodeConditions(v1beta1::CONDITION_STATUS_TRUE, 100));
+  const auto other = state_.AddHost({});
+  Take(other);
+  EXPECT_FALSE(model_.nodes.at(0).has_capacity());
+  EXPECT_TRUE(model_.nodes.at(0).conditions().empty());
+  put("2", NodeConditions(v1beta1::CONDITION_STATUS_FALSE, 200));
+  EXPECT_THAT(Take(other), IsEmpty()) << "no host declared conditions";
+
+  ChangeEncoder::Fields fields;
+  fields.node_conditions = true;
+  const auto host = state_.AddHost(fields);
+  Take(host);
+  const v1beta1::Node& sent = model_.nodes.at(0);
+  ASSERT_EQ(sent.conditions_size(), 1);
+  EXPECT_EQ(sent.conditions(0).transition_unix_seconds(), 200);
+  EXPECT_FALSE(sent.has_capacity()) << "not declared";
+  EXPECT_TRUE(sent.addresses().empty());
+  put("3", NodeConditions(v1beta1::CONDITION_STATUS_FALSE, 200));
+  EXPECT_THAT(Take(host), IsEmpty()) << "a heartbeat changes only the resource version";
+  v1beta1::Node elsewhere;
+  ASSERT_TRUE(elsewhere.ParseFromString(NodeConditions(v1beta1::CONDITION_STATUS_FALSE, 200)));
+  elsewhere.mutable_addresses(0)->set_address("10.0.0.2");
+  put("4", elsewhere.SerializeAsString());
+  EXPECT_THAT(Take(host), IsEmpty()) << "addresses were not declared";
+  put("5", NodeConditions(v1beta1::CONDITION_STATUS_TRUE, 300));
+  EXPECT_THAT(Take(host), ElementsAre("node a"));
+}
+
+// What the API server and the kubelet write to the status of a pod that was bound.
+std::string PodStatus(v1beta1::PodPhase phase, const std::vector<std::string>& conditions) {
+  v1beta1::Pod part;
+  part.set_service_account_name("robot");
+  part.set_phase(phase);
+  for (const std::string& type : conditions) {
+    v1beta1::Condition* condition = part.add_conditions();
+    condition->set_type(type);
+    condition->set_status(v1beta1::CONDITION_STATUS_TRUE);
+  }
+  return part.SerializeAsString();
+}
+
+TEST_F(ClusterStateTest, APodsStatusIsSentOnRequestAndOnlyTheDeclaredConditions) {
+  state_.UpsertNode(MakeNode("a"));
+  const auto put = [&](const std::string& version, const std::string& on_request) {
+    auto pod = std::make_shared<kube::PodObject>(*MakePod("p", "a", version));
+    pod->on_request = on_request;
+    state_.UpsertPod(pod);
+  };
+  put("1", PodStatus(v1beta1::POD_PHASE_PENDING, {"PodScheduled"}));
+  const auto other = state_.AddHost({});
+  Take(other);
+  EXPECT_EQ(model_.pods["p"].object.service_account_name(), "");
+  EXPECT_EQ(model_.pods["p"].object.phase(), v1beta1::POD_PHASE_UNSPECIFIED);
+  ChangeEncoder::Fields fields;
+  fields.service_account_name = true;
+  fields.pod_conditions = {"Ready"};
+  const auto host = state_.AddHost(fields);
+  Take(host);
+  EXPECT_EQ(model_.pods["p"].object.service_account_name(), "robot");
+  EXPECT_TRUE(model_.pods["p"].object.conditions().empty());
+  EXPECT_EQ(model_.pods["p"].object.resource_version(), "");
+
+  put("2", PodStatus(v1beta1::POD_PHASE_PENDING, {"PodScheduled", "Initialized"}));
+  put("3", PodStatus(v1beta1::POD_PHASE_RUNNING, {"PodScheduled", "Initialized"}));
+  EXPECT_THAT(Take(host), IsEmpty());
+  put("4", PodStatus(v1beta1::POD_PHASE_RUNNING, {"PodScheduled", "Initialized", "Ready"}));
+  EXPECT_THAT(Take(host), ElementsAre("pod p"));
+  ASSERT_EQ(model_.pods["p"].object.conditions_size(), 1);
+  EXPECT_EQ(model_.pods["p"].object.conditions(0).type(), "Ready");
+  EXPECT_EQ(model_.pods["p"].object.phase(), v1beta1::POD_PHASE_UNSPECIFIED);
+  state_.RemoveHost(host);
+  Take(other);
+  put("5", PodStatus(v1beta1::POD_PHASE_RUNNING, {"PodScheduled", "Initialized"}));
+  EXPECT_THAT(Take(other), IsEmpty()) << "no host declares them any longer";
+}
+
+TEST_F(ClusterStateTest, AResourceVersionIsNewsOnlyWhileThePodHasNoNode) {
+  state_.UpsertNode(MakeNode("a"));
+  state_.UpsertPod(MakePod("p", "", "1"));
+  ChangeEncoder::Fields fields;
+  fields.resource_version = true;
+  const auto host = state_.AddHost(fields);
+  Take(host);
+  EXPECT_EQ(model_.pods["p"].object.resource_version(), "1");
+  state_.UpsertPod(MakePod("p", "", "2"));
+  EXPECT_THAT(Take(host), ElementsAre("pod p"));
+  EXPECT_EQ(model_.pods["p"].object.resource_version(), "2");
+  ASSERT_TRUE(state_.Assume("p", 0).ok());
+  Take(host);
+  EXPECT_EQ(state_.UpsertPod(MakePod("p", "a", "3")).kind, Kind::kConfirmed);
+  EXPECT_THAT(Take(host), IsEmpty()) << "bound as assumed";
+  state_.UpsertPod(MakePod("q", "a", "4"));
+  Take(host);
+  state_.UpsertPod(MakePod("q", "a", "5"));
+  EXPECT_THAT(Take(host), IsEmpty());
+  EXPECT_EQ(model_.pods["q"].object.resource_version(), "4");
+}
+
 TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem) {
   auto pod = std::make_shared<kube::PodObject>(*MakePod("p", ""));
   v1beta1::Container* container = pod->pod.add_containers();

@@ -3,6 +3,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include <iterator>
 #include <vector>
 
 namespace outboard::cache {
@@ -19,20 +20,29 @@ bool SameMap(const Map& a, const Map& b) {
   return true;
 }
 
-void Strip(Map& annotations, AnnotationFilter wanted) {
+using Keys = absl::flat_hash_set<std::string>;
+
+void Strip(Map& annotations, const Keys& wanted) {
   for (auto it = annotations.begin(); it != annotations.end();) {
-    it = wanted(it->first) ? std::next(it) : annotations.erase(it);
+    it = wanted.contains(it->first) ? std::next(it) : annotations.erase(it);
   }
 }
 
 template <typename Object>
-bool Same(const Object& a, const Object& b, AnnotationFilter wanted) {
+bool Same(const Object& a, const Object& b, const Keys& wanted) {
   if (SameMap(a.annotations(), b.annotations())) return SameMessage(a, b);
   Object x = a;
   Object y = b;
   Strip(*x.mutable_annotations(), wanted);
   Strip(*y.mutable_annotations(), wanted);
   return SameMessage(x, y);
+}
+
+// Equal in the fields that come only on request.
+template <typename Object>
+bool SameOnRequest(const Object& a, const Object& b, const HostFields& wanted) {
+  return a.on_request == b.on_request ||
+         SameMessage(DeclaredOnRequest(a, wanted), DeclaredOnRequest(b, wanted));
 }
 
 v1beta1::Pod WithoutStatus(v1beta1::Pod pod) {
@@ -64,19 +74,22 @@ bool SameMessage(const google::protobuf::MessageLite& a, const google::protobuf:
   return CanonicalBytes(a) == CanonicalBytes(b);
 }
 
-bool SameContent(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted) {
-  return Same(a, b, wanted);
+bool SameContent(const kube::PodObject& a, const kube::PodObject& b, const HostFields& wanted) {
+  if (wanted.resource_version && b.pod.node_name().empty() &&
+      a.resource_version != b.resource_version)
+    return false;
+  return Same(a.pod, b.pod, wanted.pod_annotations) && SameOnRequest(a, b, wanted);
 }
 
-bool SameContent(const v1beta1::Node& a, const v1beta1::Node& b, AnnotationFilter wanted) {
-  return Same(a, b, wanted);
+bool SameContent(const kube::NodeObject& a, const kube::NodeObject& b, const HostFields& wanted) {
+  return Same(a.node, b.node, wanted.node_annotations) && SameOnRequest(a, b, wanted);
 }
 
-bool SameButForNode(const v1beta1::Pod& a, const v1beta1::Pod& b, AnnotationFilter wanted) {
-  v1beta1::Pod moved = b;
-  moved.set_node_name(a.node_name());
-  moved.set_nominated_node_name(a.nominated_node_name());
-  return Same(a, moved, wanted);
+bool SameButForNode(const kube::PodObject& a, const kube::PodObject& b, const HostFields& wanted) {
+  v1beta1::Pod moved = b.pod;
+  moved.set_node_name(a.pod.node_name());
+  moved.set_nominated_node_name(a.pod.nominated_node_name());
+  return Same(a.pod, moved, wanted.pod_annotations) && SameOnRequest(a, b, wanted);
 }
 
 bool SameSpec(const v1beta1::Pod& a, const v1beta1::Pod& b) {

@@ -1,6 +1,5 @@
 #include "shim/cache/snapshot.h"
 
-#include <iterator>
 #include <utility>
 
 namespace outboard::cache {
@@ -11,19 +10,6 @@ using v1beta1::SyncRequest;
 // Session, version and phase.
 constexpr size_t kOverhead = 128;
 
-template <typename Map>
-void KeepOnly(Map* annotations, const absl::flat_hash_set<std::string>& keys) {
-  for (auto it = annotations->begin(); it != annotations->end();) {
-    it = keys.contains(it->first) ? std::next(it) : annotations->erase(it);
-  }
-}
-
-void KeepOnly(const HostFields& fields, v1beta1::Container* container) {
-  if (!fields.command) container->clear_command();
-  if (!fields.args) container->clear_args();
-  if (!container->env().empty()) KeepOnly(container->mutable_env(), fields.variables);
-}
-
 // Whether `index` is in this list of a row of lists; if not, makes it relative to the next list.
 bool IsIn(size_t size, size_t* index) {
   if (*index < size) return true;
@@ -33,23 +19,14 @@ bool IsIn(size_t size, size_t* index) {
 
 }  // namespace
 
-void StripUndeclared(const HostFields& fields, v1beta1::Pod* pod) {
-  KeepOnly(pod->mutable_annotations(), fields.pod_annotations);
-  for (auto* containers : {pod->mutable_containers(), pod->mutable_init_containers()}) {
-    for (v1beta1::Container& container : *containers) KeepOnly(fields, &container);
-  }
-}
-
 void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
               v1beta1::NodeUpsert* out) {
   out->set_slot(slot);
-  *out->mutable_node() = node.node;
-  KeepOnly(out->mutable_node()->mutable_annotations(), fields.node_annotations);
+  CopyNode(node, fields, out->mutable_node());
 }
 
 void FillPod(const kube::PodObject& pod, const HostFields& fields, v1beta1::PodUpsert* out) {
-  *out->mutable_pod() = pod.pod;
-  StripUndeclared(fields, out->mutable_pod());
+  CopyPod(pod, fields, out->mutable_pod());
 }
 
 Snapshot::Snapshot(int64_t version, Content content, HostFields fields,

@@ -9,38 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/match.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
+#include "shim/cache/host_fields.h"
 #include "shim/kube/objects.h"
 
 namespace outboard::cache {
 
-// What a host's plugins read in addition to the contract's own fields.
-struct HostFields {
-  absl::flat_hash_set<std::string> pod_annotations;
-  absl::flat_hash_set<std::string> node_annotations;
-  bool command = false;                        // of containers
-  bool args = false;                           // of containers
-  absl::flat_hash_set<std::string> variables;  // of containers' environments
-  // Custom resources whose objects are sent.
-  absl::flat_hash_set<std::string> custom_resources;
-
-  bool Wants(const v1beta1::ClusterObject& object) const {
-    return !object.has_generic_object() ||
-           custom_resources.contains(object.generic_object().resource());
-  }
-  bool Wants(const v1beta1::ObjectReference& reference) const {
-    // Only resources have dots, RESOURCE.VERSION.GROUP.
-    return !absl::StrContains(reference.kind(), '.') || custom_resources.contains(reference.kind());
-  }
-};
-
 // Encodes objects for the contract, restricted to `fields`.
 void FillNode(const kube::NodeObject& node, uint32_t slot, const HostFields& fields,
               v1beta1::NodeUpsert* out);
-// Removes what is neither in `fields` nor one of the contract's own fields.
-void StripUndeclared(const HostFields& fields, v1beta1::Pod* pod);
 void FillPod(const kube::PodObject& pod, const HostFields& fields, v1beta1::PodUpsert* out);
 
 // Holds the objects themselves, which never change. So it can be sent in pieces while the cluster

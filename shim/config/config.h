@@ -21,6 +21,7 @@
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/preemption_limits.h"
 #include "shim/config/workload_labels.h"
+#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::config {
 
@@ -190,6 +191,12 @@ struct ExtenderConfig {
 };
 
 // config.outboard.dev/v1alpha1
+// Kubernetes' feature gates that the shim knows; with kube-scheduler's defaults.
+struct FeatureGates {
+  bool taint_toleration_comparison_operators = false;
+  bool operator==(const FeatureGates&) const = default;
+};
+
 struct ShimConfig {
   std::vector<HostSpec> hosts;
   // Where hosts create sockets `NAME@ANYTHING.sock`; empty: no directory is watched.
@@ -205,6 +212,9 @@ struct ShimConfig {
   std::vector<CustomResourceRule> custom_resources;
   std::optional<ExtenderConfig> extender;  // absent: no extender
   WorkloadLabels metrics;
+  // Environment variables of containers that plugins may read.
+  std::vector<std::string> allowed_environment_variables = kube::DefaultEnvironmentVariables();
+  FeatureGates feature_gates;
   int32_t verbosity = 0;            // log level, 0..10
   int32_t explain_memory_mib = 64;  // for AttemptLog; 1..65536
 };
@@ -227,6 +237,9 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 // Whether `next` can replace the current configuration without a restart. Pure.
 // Errors: INVALID_ARGUMENT, one line per field that must not change.
 absl::Status CheckReload(const Config& in_force, const Config& next);
+
+// How objects are to be read.
+kube::ReadingOptions ReadingOf(const ShimConfig& config);
 
 // Splits HOST:PORT or [HOST]:PORT; false if malformed.
 bool SplitHostPort(absl::string_view address, std::string* host, int* port);

@@ -113,6 +113,8 @@ failurePolicies:
 - {plugin: GPUAware, point: score, policy: UseLast}
 verbosity: 3
 explainMemoryMiB: 128
+allowedEnvironmentVariables: [RACK]
+featureGates: {TaintTolerationComparisonOperators: true}
 )");
   ASSERT_TRUE(config.ok()) << config.status();
   const SchedulerConfig& s = config->scheduler;
@@ -143,6 +145,9 @@ explainMemoryMiB: 128
   EXPECT_EQ(config->shim.deadlines.queue, absl::Milliseconds(50));
   EXPECT_EQ(config->shim.verbosity, 3);
   EXPECT_EQ(config->shim.explain_memory_mib, 128);
+  const kube::ReadingOptions reading = ReadingOf(config->shim);
+  EXPECT_THAT(reading.environment_variables, ElementsAre("RACK"));
+  EXPECT_TRUE(reading.comparison_operators);
   EXPECT_EQ(config->shim.secure_serving, (SecureServing{"[::]:443", "/c", "/k", "/a"}));
   EXPECT_EQ(PolicyFor(config->shim, "GPUAware", v1beta1::EXTENSION_POINT_SCORE),
             FailurePolicy::kUseLast);
@@ -403,6 +408,12 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:11: metrics.workloadTypes: Duplicate or reserved value: \"Training\""},
       {"metrics: {workloadTypes: [Other]}\n",
        "f.yaml:3:11: metrics.workloadTypes: Duplicate or reserved value: \"Other\""},
+      {"allowedEnvironmentVariables: []\n", nullptr},
+      {"allowedEnvironmentVariables: [A=B]\n",
+       "f.yaml:3:1: allowedEnvironmentVariables: \"A=B\" is not the name of an environment "
+       "variable"},
+      {"allowedEnvironmentVariables: [A, A]\n",
+       "f.yaml:3:1: allowedEnvironmentVariables: Duplicate value: \"A\""},
       {"metrics: {jobNameLabels: [job-name, -job]}\n",
        "f.yaml:3:11: metrics.jobNameLabels: \"-job\" is not the key of a label"},
       {"metrics: {jobNameLabels: [a, b, c, d, e, f, g, h, i, j, k, l, m, o, p, q, r]}\n",

@@ -70,6 +70,8 @@ extender:
 metrics: {workloadTypeLabel: kind, workloadTypes: [a], jobNameLabels: [job]}
 verbosity: 2
 explainMemoryMiB: 1
+allowedEnvironmentVariables: [A]
+featureGates: {TaintTolerationComparisonOperators: true}
 )";
 
 // A row of the page: `| path | default | reloads | meaning |`.

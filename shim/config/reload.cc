@@ -22,6 +22,10 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
   same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
   same("explainMemoryMiB", in_force.shim.explain_memory_mib == next.shim.explain_memory_mib);
+  // Objects that were read before keep what was read of them.
+  same("allowedEnvironmentVariables",
+       in_force.shim.allowed_environment_variables == next.shim.allowed_environment_variables);
+  same("featureGates", in_force.shim.feature_gates == next.shim.feature_gates);
   same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
   same("extender", in_force.shim.extender == next.shim.extender);
   // Hosts that may read a resource have its objects in their caches.

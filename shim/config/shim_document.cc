@@ -21,6 +21,9 @@ constexpr size_t kMaxSocketPath = 107;
 // Each type is a value of a metric's label, and each key is looked up in every pod that waited.
 constexpr size_t kMaxWorkloadTypes = 32;
 constexpr size_t kMaxJobNameLabels = 16;
+// Each is copied from every container that has it.
+constexpr size_t kMaxEnvironmentVariables = 256;
+constexpr size_t kMaxEnvironmentVariableBytes = 256;
 
 void ReadTls(MapReader& reader, HostTls* out) {
   const std::pair<const char*, std::string*> files[] = {
@@ -346,6 +349,28 @@ void ReadWorkloadLabels(MapReader& reader, WorkloadLabels* out) {
   for (const std::string& key : out->job_labels) check_key("jobNameLabels", key);
 }
 
+void ReadEnvironmentVariables(MapReader& reader, std::vector<std::string>* out) {
+  constexpr char kField[] = "allowedEnvironmentVariables";
+  // A given list replaces the default.
+  std::vector<std::string> given;
+  if (reader.StringList(kField, &given)) *out = std::move(given);
+  if (out->size() > kMaxEnvironmentVariables) {
+    reader.problems().Add(reader.where(kField),
+                          absl::StrCat("must have at most ", kMaxEnvironmentVariables, " entries"));
+  }
+  std::set<std::string> seen;
+  for (const std::string& name : *out) {
+    if (name.empty() || name.size() > kMaxEnvironmentVariableBytes ||
+        absl::StrContains(name, '=') || absl::StrContains(name, "']")) {
+      reader.problems().Add(
+          reader.where(kField),
+          absl::StrCat("\"", name, "\" is not the name of an environment variable"));
+    } else if (!seen.insert(name).second) {
+      reader.problems().Add(reader.where(kField), absl::StrCat("Duplicate value: \"", name, "\""));
+    }
+  }
+}
+
 void ReadAllowedUids(MapReader& reader, std::vector<int64_t>* out) {
   reader.List("allowedUids", [&](const YAML::Node& node, const std::string& path) {
     int64_t uid = -1;
@@ -429,6 +454,11 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
   });
   reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
   reader.Map("metrics", [&](MapReader& r) { ReadWorkloadLabels(r, &out->metrics); });
+  ReadEnvironmentVariables(reader, &out->allowed_environment_variables);
+  reader.Map("featureGates", [&](MapReader& r) {
+    r.Bool("TaintTolerationComparisonOperators",
+           &out->feature_gates.taint_toleration_comparison_operators);
+  });
   reader.Int32("verbosity", &out->verbosity);
   if (out->verbosity < 0 || out->verbosity > 10) {
     reader.problems().Add(reader.where("verbosity"), absl::StrCat("Invalid value: ", out->verbosity,

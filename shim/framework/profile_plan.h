@@ -107,6 +107,8 @@ struct ProfilePlan {
   cache::GuardScope guard;
   // The host that provides sort keys; empty: by priority, then time, as in PrioritySort.
   std::string sort_host;
+  // Its plugin reads the pods' attempts: keys are asked for again after each attempt.
+  bool sort_reads_attempts = false;
   // Events that may help pods that a plugin rejected.
   queue::SchedulingQueue::WakeUpEvents wake_up_events;
   std::vector<SkippedHost> skipped;

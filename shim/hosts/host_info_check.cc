@@ -63,6 +63,7 @@ absl::Status CheckPlugin(const PluginInfo& plugin) {
   bounds.Count("interests", plugin.interests_size(), kMaxParts);
   bounds.Count("custom resources", plugin.declared_resources_size(), kMaxParts);
   bounds.Lengths("needed fields", plugin.needed_fields(), kMaxParts, kMaxPathBytes);
+  bounds.Lengths("optional fields", plugin.optional_fields(), kMaxParts, kMaxPathBytes);
   if (!bounds.status().ok()) return bounds.status();
   for (const v1beta1::ClusterEvent& event : plugin.wake_up_events()) {
     bounds.Length("an event's resource", event.resource(), kMaxPathBytes);

@@ -47,14 +47,14 @@ absl::Status NoNode(uint32_t slot) {
 
 }  // namespace
 
-InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
-                    cache::ChangeEncoder::Fields annotations) {
+InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info, cache::ChangeEncoder::Fields fields) {
   InlineParts parts;
-  parts.annotations = std::move(annotations);
+  parts.fields = std::move(fields);
   for (const v1beta1::PluginInfo& plugin : info.plugins()) {
     bool any = false;
-    for (const std::string& path : plugin.needed_fields())
-      any |= AddField<InlineParts>(kNodeForms, path, &parts);
+    for (const auto* paths : {&plugin.needed_fields(), &plugin.optional_fields()}) {
+      for (const std::string& path : *paths) any |= AddField<InlineParts>(kNodeForms, path, &parts);
+    }
     if (!any) parts.labels = parts.taints = parts.allocatable = parts.requested = true;
   }
   return parts;
@@ -67,17 +67,19 @@ std::vector<std::string> InlineFieldForms() {
 }
 
 v1beta1::Pod InlineContent::PodFor(const kube::PodObject& pod) const {
-  v1beta1::Pod sent = pod.pod;
-  cache::StripUndeclared(parts_.annotations, &sent);
+  v1beta1::Pod sent;
+  cache::CopyPod(pod, parts_.fields, &sent);
   return sent;
 }
 
-void InlineContent::FillNode(const v1beta1::Node& node, v1beta1::Node* out) const {
+void InlineContent::FillNode(const kube::NodeObject& object, v1beta1::Node* out) const {
+  const v1beta1::Node& node = object.node;
+  *out = cache::DeclaredOnRequest(object, parts_.fields);
   out->set_uid(node.uid());
   out->set_name(node.name());
   out->set_unschedulable(node.unschedulable());
   out->set_creation_unix_seconds(node.creation_unix_seconds());
-  CopyOnly(node.annotations(), parts_.annotations.node_annotations, out->mutable_annotations());
+  CopyOnly(node.annotations(), parts_.fields.node_annotations, out->mutable_annotations());
   if (parts_.labels) {
     *out->mutable_labels() = node.labels();
   } else {
@@ -112,10 +114,10 @@ const std::string& InlineContent::NodeBytes(uint32_t slot) {
   Encoded& encoded = encoded_[slot];
   if (encoded.generation == generation) return encoded.bytes;
   encoded.generation = generation;
-  const v1beta1::Node& node = cluster_.NodeAt(slot)->node;
+  const kube::NodeObject& node = *cluster_.NodeAt(slot);
   InlineNode message;
   FillNode(node, message.mutable_node());
-  if (parts_.requested) cluster_.UsageOf(node.name())->FillList(message.mutable_requested());
+  if (parts_.requested) cluster_.UsageOf(node.node.name())->FillList(message.mutable_requested());
   if (parts_.pods) {
     cluster_.ForEachPodOn(slot,
                           [&](const kube::PodPtr& pod) { *message.add_pods() = PodFor(*pod); });
@@ -185,7 +187,7 @@ absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterR
         pods.push_back(std::move(other));
     }
     InlineNode message;
-    FillNode(node->node, message.mutable_node());
+    FillNode(*node, message.mutable_node());
     FillPods(pods, &message);
     if (parts_.requested) {
       cache::NodeUsage usage;

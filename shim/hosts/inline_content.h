@@ -28,12 +28,11 @@ struct InlineParts {
   bool requested = false;
   bool pods = false;
   absl::flat_hash_set<std::string> label_keys;  // if not all are sent
-  cache::ChangeEncoder::Fields annotations;
+  cache::ChangeEncoder::Fields fields;          // as hosts with a cache receive them
 };
-// The parts that any of the host's plugins requests. `annotations`: those that the plugins
-// declared. Pure.
-InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info,
-                    cache::ChangeEncoder::Fields annotations);
+// The parts that any of the host's plugins requests. `fields`: those that the plugins declared.
+// Pure.
+InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info, cache::ChangeEncoder::Fields fields);
 
 // The forms of needed fields that PartsOf knows.
 std::vector<std::string> InlineFieldForms();
@@ -71,7 +70,7 @@ class InlineContent {
   };
   using Nominated = absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>>;
 
-  void FillNode(const v1beta1::Node& node, v1beta1::Node* out) const;
+  void FillNode(const kube::NodeObject& object, v1beta1::Node* out) const;
   void FillPods(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
   void FillNominated(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
   // By slot: the nominated pods that count when `pod` is evaluated.

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/testing/scripted_host.h"
+#include "shim/hosts/needed_fields.h"
 
 namespace outboard::hosts {
 namespace {
@@ -102,15 +103,15 @@ class InlineHostTest : public ::testing::Test {
     GetHostInfoResponse info;
     auto* plugin = info.add_plugins();
     plugin->mutable_needed_fields()->Assign(fields.begin(), fields.end());
-    cache::ChangeEncoder::Fields annotations;
-    annotations.pod_annotations = annotations.node_annotations = {"wanted"};
+    cache::ChangeEncoder::Fields declared = NeededFields(info);
+    declared.pod_annotations = declared.node_annotations = {"wanted"};
     v1beta1::ConfigureRequest configured;
     auto* profile = configured.add_profiles();
     profile->set_name("p");
     profile->add_points()->set_extension_point(pre_filter ? v1beta1::EXTENSION_POINT_PRE_FILTER
                                                           : v1beta1::EXTENSION_POINT_FILTER);
     host_ =
-        std::make_unique<InlineHost>(&scripted_, &cluster_, PartsOf(info, annotations), configured);
+        std::make_unique<InlineHost>(&scripted_, &cluster_, PartsOf(info, declared), configured);
   }
   void Begin(const std::string& pod, uint64_t attempt = 1) {
     v1beta1::PreFilterRequest request;
@@ -180,6 +181,28 @@ TEST_F(InlineHostTest, SendsWhatWasAskedForAndNothingElse) {
   ASSERT_THAT(node.pods(), SizeIs(1));
   EXPECT_EQ(node.pods(0).name(), "other");
   EXPECT_THAT(node.pods(0).annotations(), SizeIs(1));
+}
+
+TEST_F(InlineHostTest, FieldsOnRequestComeBesideTheDefaultParts) {
+  auto node = std::make_shared<kube::NodeObject>(*cluster_.NodeAt(0));
+  v1beta1::Node status;
+  status.mutable_capacity()->set_cpu_millis(8000);
+  status.add_addresses()->set_address("10.0.0.1");
+  node->on_request = status.SerializeAsString();
+  node->resource_version = absl::StrCat(++resource_version_);
+  cluster_.UpsertNode(node);
+  PutPod("p", 100);
+  Begin("p");
+  EXPECT_FALSE(Filter()["n1"].node().has_capacity());
+  EXPECT_EQ(filters_.back().pod().resource_version(), "");
+  Needs({"Node.status.capacity", "Pod.metadata.resourceVersion"});
+  Begin("p");
+  const InlineNode sent = Filter()["n1"];
+  EXPECT_EQ(sent.node().capacity().cpu_millis(), 8000);
+  EXPECT_TRUE(sent.node().addresses().empty());
+  EXPECT_EQ(sent.node().allocatable().cpu_millis(), 4000);
+  EXPECT_EQ(sent.node().labels().at("colour"), "blue");
+  EXPECT_EQ(filters_.back().pod().resource_version(), absl::StrCat(resource_version_));
 }
 
 TEST_F(InlineHostTest, APluginWithoutPartsGetsTheDefaultsBesideOneWithParts) {

@@ -37,11 +37,23 @@ bool AddField(absl::Span<const FieldForm<Parts>> forms, absl::string_view path, 
   return false;
 }
 
-// What the host's plugins read in addition to what every host receives: annotations, commands,
-// arguments and variables of containers, custom resources. Pure.
+// What the host's plugins read in addition to what every host receives. Ignores paths that have
+// none of the forms (optional ones may). Pure.
 cache::ChangeEncoder::Fields NeededFields(const v1beta1::GetHostInfoResponse& info);
-// The forms that NeededFields knows.
+// The forms that NeededFields knows, and kQueueAttempts.
 std::vector<std::string> NeededFieldForms();
+
+// The path with which a plugin at queueSort asks for SortKeysRequest.queued.
+inline constexpr absl::string_view kQueueAttempts = "QueuedPodInfo.attempts";
+
+// Whether the plugin of this name declares the path, as needed or as optional. Pure.
+bool ReadsField(const v1beta1::GetHostInfoResponse& info, absl::string_view plugin,
+                absl::string_view path);
+
+// The first of the plugin's needed fields that this shim cannot send or may not, and why; empty:
+// none. `allowed_variables`: names of environment variables that plugins may read. Pure.
+std::string NeededFieldProblem(const v1beta1::PluginInfo& plugin,
+                               const std::vector<std::string>& allowed_variables);
 
 }  // namespace outboard::hosts
 

@@ -15,6 +15,7 @@
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
 #include "shim/hosts/inline_host.h"
+#include "shim/hosts/needed_fields.h"
 #include "shim/hosts/shim_info.h"
 #include "shim/queue/cluster_event.h"
 
@@ -124,6 +125,19 @@ void CheckCustomResources(const config::Config& config, const config::Profile& p
           " needs a custom resource that customResources does not allow; add to it: {resource: ",
           wanted.resource(), ", verbs: [", absl::StrJoin(all, ", "), "]}"));
     }
+  }
+}
+
+// Fields that a plugin of the profile needs and does not get: one line per plugin.
+void CheckNeededFields(const config::Config& config, const config::Profile& profile,
+                       const HostOfPlugin& host_of, const HostInfos& infos,
+                       std::vector<std::string>* problems) {
+  for (const auto& [plugin, host] : host_of) {
+    const std::string problem = NeededFieldProblem(*FindPlugin(infos.at(host), plugin),
+                                                   config.shim.allowed_environment_variables);
+    if (problem.empty()) continue;
+    problems->push_back(absl::StrCat(config.file, ": profile \"", profile.name, "\": plugin ",
+                                     plugin, " ", problem));
   }
 }
 
@@ -388,7 +402,9 @@ framework::ProfilePlan Planner::Make() {
   for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_PRE_BIND))
     plan_.pre_bind_plugins.insert(plugin.name);
   for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_QUEUE_SORT)) {
-    if (plugin.name != kPrioritySort) plan_.sort_host = host_of_.at(plugin.name);
+    if (plugin.name == kPrioritySort) continue;
+    plan_.sort_host = host_of_.at(plugin.name);
+    plan_.sort_reads_attempts = ReadsField(infos_.at(plan_.sort_host), plugin.name, kQueueAttempts);
   }
   for (const auto& [plugin, host] : host_of_) {
     if (WritesObjects(InfoOf(plugin), config_)) plan_.object_writers.insert(host);
@@ -520,6 +536,7 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
     HostOfPlugin assigned = AssignHosts(config, hosts, infos, profile, &problems);
     if (!problems.empty()) continue;
     CheckCustomResources(config, profile, assigned, infos, &problems);
+    CheckNeededFields(config, profile, assigned, infos, &problems);
     if (!problems.empty()) continue;
     Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {

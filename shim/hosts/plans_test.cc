@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
 #include "shim/hosts/shim_info.h"
@@ -255,6 +256,45 @@ TEST(PlansTest, ACustomResourceMustBeAllowedInTheConfiguration) {
   EXPECT_THAT(keepers(), ElementsAre("a"));
   wanted->set_optional(true);
   EXPECT_THAT(keepers(), ElementsAre("a"));
+}
+
+TEST(PlansTest, AFieldThatTheShimCannotSendIsAProblemOfThePlugin) {
+  v1beta1::GetHostInfoResponse info =
+      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
+  v1beta1::PluginInfo* plugin = info.mutable_plugins(2);
+  config::Config config = Configuration({"a"});
+  const auto problem = [&](const std::string& path) {
+    plugin->clear_needed_fields();
+    plugin->add_needed_fields(path);
+    return std::string(MakePlans(config, {"a"}, {{"a", info}}).status().message());
+  };
+  for (const std::string& form : ThisShim().needed_fields()) {
+    if (!absl::StrContains(form, "env['")) EXPECT_EQ(problem(form), "") << form;
+  }
+  EXPECT_EQ(problem("Pod.spec.hostname"),
+            "f.yaml: profile \"p\": plugin First needs field Pod.spec.hostname, which this shim "
+            "cannot send");
+  EXPECT_THAT(problem("Node.metadata.annotations['a'"), HasSubstr("cannot send"));
+  EXPECT_LT(problem(std::string(512, 'x')).size(), 1500u);
+
+  EXPECT_EQ(problem("Pod.spec.containers[*].env['WORLD_SIZE']"), "");
+  EXPECT_EQ(problem("Pod.spec.containers[*].env['RACK']"),
+            "f.yaml: profile \"p\": plugin First needs field Pod.spec.containers[*].env['RACK'], "
+            "which allowedEnvironmentVariables does not allow; add the name to it");
+  config.shim.allowed_environment_variables = {"RACK"};
+  EXPECT_EQ(problem("Pod.spec.containers[*].env['RACK']"), "");
+  EXPECT_THAT(problem("Pod.spec.containers[*].env['WORLD_SIZE']"), HasSubstr("does not allow"));
+
+  plugin->clear_needed_fields();
+  plugin->add_optional_fields("Pod.spec.hostname");
+  plugin->add_optional_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
+  const auto plans = MakePlans(config, {"a"}, {{"a", info}});
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  // A plugin that no profile uses may need anything.
+  v1beta1::PluginInfo* unused = info.add_plugins();
+  unused->set_name("Unused");
+  unused->add_needed_fields("Pod.spec.hostname");
+  EXPECT_TRUE(MakePlans(config, {"a"}, {{"a", info}}).ok());
 }
 
 TEST(Interests, AnyFieldIsEnough) {

@@ -38,18 +38,26 @@ TEST(ShimInfo, NamesTheFieldsThatItSends) {
     const cache::ChangeEncoder::Fields fields = NeededFields(info);
     const InlineParts parts = PartsOf(info, fields);
     const bool is_pod_field = fields.command || fields.args || !fields.variables.empty() ||
-                              !fields.pod_annotations.empty() || !fields.node_annotations.empty();
+                              !fields.pod_annotations.empty() || !fields.node_annotations.empty() ||
+                              fields.resource_version || fields.service_account_name ||
+                              fields.priority_class_name || fields.runtime_class_name ||
+                              fields.phase || !fields.pod_conditions.empty() || fields.capacity ||
+                              fields.node_conditions || fields.addresses || form == kQueueAttempts;
     // A plugin that names no part of nodes gets these four.
     const bool is_default = parts.labels && parts.taints && parts.allocatable && parts.requested;
     EXPECT_NE(is_pod_field, !is_default) << form;
   }
-  EXPECT_THAT(ThisShim().needed_fields(),
-              ElementsAre("Pod.metadata.annotations['KEY']", "Node.metadata.annotations['KEY']",
-                          "Pod.spec.containers[*].command", "Pod.spec.containers[*].args",
-                          "Pod.spec.containers[*].env['NAME']", "Node.metadata.labels",
-                          "Node.metadata.labels['KEY']", "Node.spec.taints",
-                          "Node.status.allocatable", "Node.status.images",
-                          "Node.status.declaredFeatures", "Node.requested", "Node.pods"));
+  EXPECT_THAT(
+      ThisShim().needed_fields(),
+      ElementsAre("Pod.metadata.annotations['KEY']", "Node.metadata.annotations['KEY']",
+                  "Pod.spec.containers[*].command", "Pod.spec.containers[*].args",
+                  "Pod.spec.containers[*].env['NAME']", "Pod.metadata.resourceVersion",
+                  "Pod.spec.serviceAccountName", "Pod.spec.priorityClassName",
+                  "Pod.spec.runtimeClassName", "Pod.status.phase", "Pod.status.conditions['TYPE']",
+                  "Node.status.capacity", "Node.status.conditions", "Node.status.addresses",
+                  "QueuedPodInfo.attempts", "Node.metadata.labels", "Node.metadata.labels['KEY']",
+                  "Node.spec.taints", "Node.status.allocatable", "Node.status.images",
+                  "Node.status.declaredFeatures", "Node.requested", "Node.pods"));
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
@@ -58,7 +66,9 @@ TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
   plugin->add_needed_fields("Pod.metadata.annotations['a']");
   plugin->add_needed_fields("Pod.spec.containers[*].args");
   plugin->add_needed_fields("Pod.spec.containers[*].env['WORLD_SIZE']");
-  plugin->add_needed_fields("Pod.spec.unknown['b']");
+  plugin->add_needed_fields("Pod.status.conditions['Ready']");
+  plugin->add_optional_fields("Pod.spec.serviceAccountName");
+  plugin->add_optional_fields("Pod.spec.unknown['b']");
   plugin->add_needed_fields("Node.metadata.annotations['c'");
   plugin->add_declared_resources()->set_resource("widgets.v1.example.com");
   const cache::ChangeEncoder::Fields fields = NeededFields(info);
@@ -67,6 +77,9 @@ TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {
   EXPECT_FALSE(fields.command);
   EXPECT_TRUE(fields.args);
   EXPECT_THAT(fields.variables, ElementsAre("WORLD_SIZE"));
+  EXPECT_THAT(fields.pod_conditions, ElementsAre("Ready"));
+  EXPECT_TRUE(fields.service_account_name);
+  EXPECT_FALSE(fields.runtime_class_name);
   EXPECT_THAT(fields.custom_resources, ElementsAre("widgets.v1.example.com"));
 }
 

@@ -25,8 +25,12 @@ struct PodScheduledCondition {
 
 struct PodObject {
   // Contains all annotations. The host registry removes those not declared by a plugin before it
-  // sends the pod.
+  // sends the pod. Without the fields in `on_request`.
   v1beta1::Pod pod;
+  // A serialised v1beta1::Pod with only the fields of the contract that hosts get on request:
+  // service_account_name, priority_class_name, runtime_class_name, phase and conditions. As bytes
+  // they take little memory, and where no plugin declared them they are never compared or read.
+  std::string on_request;
   std::string resource_version;
   std::string phase;  // "Pending", "Running", …
   PodScheduledCondition scheduled;
@@ -39,7 +43,11 @@ struct PodObject {
 };
 
 struct NodeObject {
+  // Without the fields in `on_request`.
   v1beta1::Node node;
+  // As PodObject::on_request: a serialised v1beta1::Node with only capacity, conditions and
+  // addresses.
+  std::string on_request;
   std::string resource_version;
   // The node's conditions as "Type=Status", joined by commas in the API's order. Only compared, not
   // interpreted.

@@ -115,6 +115,9 @@ void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult re
             ? state_.queue.Park(uid, attempt->failed_host, now)
             : state_.queue.AddUnschedulable(uid, RejectorsOf(attempt->diagnosis), now);
     if (!requeued) return;
+    if (attempt->plan != nullptr && attempt->plan->sort_reads_attempts &&
+        result != AttemptResult::kHostUnavailable)
+      state_.hosts[attempt->plan->sort_host].missing_sort_keys.insert(uid);
     if (found_nothing && state_.skipper != nullptr) state_.skipper->Failed(uid, now);
   }
   const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);

@@ -41,6 +41,18 @@ v1beta1::Code CodeOf(const absl::StatusOr<Response>& answer) {
   return answer.ok() ? framework::CodeOfAnswer(*answer) : v1beta1::CODE_ERROR;
 }
 
+void AddQueued(const queue::SchedulingQueue& queue, absl::Span<const kube::PodObject* const> pods,
+               v1beta1::SortKeysRequest* request) {
+  for (const kube::PodObject* pod : pods) {
+    v1beta1::QueuedPodInfo* out = request->add_queued();
+    const queue::QueuedPod* queued = queue.Find(pod->uid());
+    if (queued == nullptr) continue;
+    out->set_attempts(static_cast<uint32_t>(queued->attempts));
+    if (queued->initial_attempt_time.has_value())
+      out->set_initial_attempt_unix_micros(absl::ToUnixMicros(*queued->initial_attempt_time));
+  }
+}
+
 }  // namespace
 
 HostRecord* HostCalls::UsableHost(const std::string& name) const {
@@ -327,6 +339,7 @@ absl::StatusOr<v1beta1::SortKeysResponse> HostCalls::SortKeys(
   request.mutable_header()->set_min_version(state_.cluster.VersionOf(host->cursor));
   request.mutable_header()->set_profile(plan.algorithm.name);
   for (const kube::PodObject* pod : pods) request.add_pod_uids(pod->uid());
+  if (plan.sort_reads_attempts) AddQueued(state_.queue, pods, &request);
   absl::StatusOr<v1beta1::SortKeysResponse> answer =
       host->client->SortKeys(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))

@@ -20,7 +20,8 @@ struct HostRecord;
 struct SchedulerState;
 
 // Without an answer at PreEnqueue a pod is parked; without a sort key it keeps its old place. Both
-// are retried.
+// are retried. A key that depends on the pod's attempts is outdated after each, and asked for again
+// within a second: pods that failed together need one call, and few come back before.
 //
 // Threading: the scheduling thread; a call blocks it for at most the queue deadline.
 class QueueCalls final : public queue::PreEnqueueGate {
@@ -32,7 +33,7 @@ class QueueCalls final : public queue::PreEnqueueGate {
   void UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time now);
   // Another instance took the host's place: its sort keys may differ.
   void OnHostReplaced(const std::string& name, HostRecord* host);
-  // Retries missing sort keys, at most once a second.
+  // Retries missing and outdated sort keys, at most once a second.
   void RetryMissingSortKeys(HostRecord* host, absl::Time now);
   // Writes the event that RecordFailed writes for attempts, for pods that PreEnqueue parked.
   void ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host, absl::Time now);

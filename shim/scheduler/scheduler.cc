@@ -24,7 +24,8 @@ constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
 bool Reads(const v1beta1::GetHostInfoResponse& host, absl::string_view plugin,
            absl::string_view field) {
   return absl::c_any_of(host.plugins(), [&](const v1beta1::PluginInfo& its) {
-    return its.name() == plugin && absl::c_linear_search(its.needed_fields(), field);
+    return its.name() == plugin && (absl::c_linear_search(its.needed_fields(), field) ||
+                                    absl::c_linear_search(its.optional_fields(), field));
   });
 }
 

@@ -35,13 +35,7 @@ class SortKeysTest : public ::testing::Test {
       : scheduler_(SchedulerOptions(), queue::QueueOptions(), &effects_, &observer_, nullptr,
                    now_) {
     scheduler_.SetProfileNames({kProfile});
-    framework::ProfilePlan plan;
-    plan.algorithm.name = kProfile;
-    plan.algorithm.filter_plugins = {"Fit"};
-    plan.host_names = {kHost};
-    plan.sort_host = kHost;
-    plan.guard.resources = false;
-    scheduler_.SetPlan(plan);
+    SetPlan(/*reads_attempts=*/false);
     host_.sort_keys = [this](const v1beta1::SortKeysRequest& request) { return Answer(request); };
     auto node = std::make_shared<kube::NodeObject>();
     node->node.set_uid("uid-n");
@@ -49,7 +43,18 @@ class SortKeysTest : public ::testing::Test {
     node->node.mutable_allocatable()->set_pods(100);
     scheduler_.events()->OnNodeUpsert(node, now_);
   }
+  void SetPlan(bool reads_attempts) {
+    framework::ProfilePlan plan;
+    plan.algorithm.name = kProfile;
+    plan.algorithm.filter_plugins = {"Fit"};
+    plan.host_names = {kHost};
+    plan.sort_host = kHost;
+    plan.sort_reads_attempts = reads_attempts;
+    plan.guard.resources = false;
+    scheduler_.SetPlan(plan);
+  }
   absl::StatusOr<v1beta1::SortKeysResponse> Answer(const v1beta1::SortKeysRequest& request) {
+    queued_.emplace_back(request.queued().begin(), request.queued().end());
     std::vector<std::string>& asked = asked_.emplace_back();
     v1beta1::SortKeysResponse response;
     for (const std::string& uid : request.pod_uids()) {
@@ -75,6 +80,12 @@ class SortKeysTest : public ::testing::Test {
     keys_[name] = key;
     scheduler_.events()->OnPodUpsert(pod, now_);
   }
+  void RejectAll() {
+    host_.cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+      host_.Infeasible("Fit", "full", response);
+      return absl::OkStatus();
+    };
+  }
   void PushChanged(const std::vector<std::string>& uids) {
     auto* changed = host_.pushes.emplace_back().mutable_sort_keys_changed();
     for (const std::string& uid : uids) changed->add_pod_uids(uid);
@@ -90,6 +101,7 @@ class SortKeysTest : public ::testing::Test {
   int resource_version_ = 0;
   std::map<std::string, std::string> keys_;
   std::vector<std::vector<std::string>> asked_;
+  std::vector<std::vector<v1beta1::QueuedPodInfo>> queued_;  // of these calls
   bool fails_ = false;
   RecordedBinds effects_;
   Observer observer_;
@@ -197,6 +209,41 @@ TEST_F(SortKeysTest, AHostThatIsSilentIsAskedNoMoreUntilItAnswersAProbe) {
   scheduler_.Tick(now_);
   EXPECT_THAT(asked_, ElementsAre(UnorderedElementsAre("a", "b", "c")));
   EXPECT_THAT(ScheduleAll(), ElementsAre("c", "b", "a"));
+}
+
+TEST_F(SortKeysTest, AfterAnAttemptAKeyThatDependsOnAttemptsIsAskedForAgain) {
+  SetPlan(/*reads_attempts=*/true);
+  RejectAll();
+  Attach(&host_);
+  scheduler_.Tick(now_);
+  Put("a", "1");
+  Put("b", "2");
+  ASSERT_EQ(queued_.size(), 2u);
+  ASSERT_EQ(queued_[0].size(), 1u) << "one for each pod";
+  EXPECT_EQ(queued_[0][0].attempts(), 0u);
+  EXPECT_THAT(ScheduleAll(), IsEmpty());
+  EXPECT_EQ(asked_.size(), 2u) << "not during the attempts";
+  now_ += absl::Seconds(1);
+  scheduler_.Tick(now_);
+  ASSERT_EQ(asked_.size(), 3u);
+  EXPECT_THAT(asked_[2], UnorderedElementsAre("a", "b")) << "together";
+  for (const v1beta1::QueuedPodInfo& queued : queued_[2]) {
+    EXPECT_EQ(queued.attempts(), 1u);
+    EXPECT_EQ(queued.initial_attempt_unix_micros(), int64_t{1000} * 1000000);
+  }
+  scheduler_.Tick(now_ + absl::Seconds(1));
+  EXPECT_EQ(asked_.size(), 3u);
+}
+
+TEST_F(SortKeysTest, WithoutTheFieldAttemptsAreNeitherSentNorAReasonToAskAgain) {
+  RejectAll();
+  Attach(&host_);
+  scheduler_.Tick(now_);
+  Put("a", "1");
+  EXPECT_THAT(ScheduleAll(), IsEmpty());
+  scheduler_.Tick(now_ + absl::Seconds(1));
+  EXPECT_THAT(asked_, ElementsAre(ElementsAre("a")));
+  EXPECT_THAT(queued_, ElementsAre(IsEmpty()));
 }
 
 TEST_F(SortKeysTest, AKeyThatIsTooLongIsNone) {

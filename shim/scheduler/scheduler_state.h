@@ -58,7 +58,8 @@ struct HostRecord {
   std::optional<int64_t> caches_synced;
   bool writes_objects = false;
 
-  // QueueCalls. Uids of pods without a sort key from this host, and the time of the last retry.
+  // QueueCalls. Uids of pods whose sort key from this host is missing or outdated, and the time of
+  // the last retry.
   absl::flat_hash_set<std::string> missing_sort_keys;
   absl::Time sort_keys_asked = absl::InfinitePast();
   // Uids of pods without an answer at PreEnqueue and without an event about it; some may be gone.

@@ -53,6 +53,9 @@ class Node:
     taints: Sequence[Any]
     unschedulable: bool
     allocatable: Any
+    capacity: Any  # with conditions and addresses only if in `needed_fields`
+    conditions: Sequence[Any]
+    addresses: Sequence[Any]
     requested: Any
     pods: Dict[str, Pod]  # by uid: bound, assumed and waiting
     nominated: Dict[str, Pod]
@@ -167,9 +170,12 @@ class Plugin:
     # The weight at Score if the profile sets none.
     weight: int = 1
     # Field paths that the plugin reads beyond the contract's: Pod.metadata.annotations['KEY'],
-    # Node.metadata.annotations['KEY']. With inline_nodes also the parts of nodes (inline_node.proto):
+    # Pod.spec.serviceAccountName, Node.status.conditions, … (plugin_host.proto has the list). The shim refuses a plugin
+    # with a path that it cannot send. With inline_nodes also the parts of nodes (inline_node.proto):
     # Node.metadata.labels, Node.pods, …; by default labels, taints, allocatable and requested.
     needed_fields: Sequence[str] = ()
+    # The same for fields without which the plugin works too: the shim ignores those that it cannot send.
+    optional_fields: Sequence[str] = ()
     # (resource, action) of events that may help pods that the plugin rejected: ("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL").
     wake_up_events: Sequence[Tuple[str, str]] = ()
     # Nodes come with each call, and the host has no cluster cache: it starts at once and needs no memory, but calls cost more

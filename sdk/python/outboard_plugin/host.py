@@ -157,6 +157,7 @@ class Host:
                 extension_points=[point_value(point) for point in api.points_of(plugin)],
                 default_weight=plugin.weight,
                 needed_fields=plugin.needed_fields,
+                optional_fields=plugin.optional_fields,
             )
             for resource, action in plugin.wake_up_events:
                 info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value("ACTION_" + action)])

@@ -289,6 +289,8 @@ absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse&
   for (const v1alpha1::PluginInfo& plugin : old.plugins()) {
     v1beta1::PluginInfo* out = info.add_plugins();
     if (!Reread(plugin, out)) return Malformed(kGetHostInfo, "answer");
+    // The shim ignored unknown paths.
+    out->mutable_optional_fields()->Swap(out->mutable_needed_fields());
     // Without fields the shim never called the plugin there.
     for (v1beta1::Interest& interest : *out->mutable_interests())
       interest.set_no_pod(interest.any_field_set().empty());

@@ -85,6 +85,7 @@ TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
   v1alpha1::PluginInfo* plugin = old.add_plugins();
   plugin->set_name("Fit");
   plugin->add_extension_points(v1alpha1::FILTER);
+  plugin->add_needed_fields("Pod.spec.unknown");
   plugin->add_interests()->set_extension_point(v1alpha1::PRE_ENQUEUE);
   plugin->add_interests()->add_any_field_set("spec.schedulingGates");
   const auto identity = FromOld<handshake::v1::HandshakeResponse>(kHandshake, old);
@@ -98,6 +99,9 @@ TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
   ASSERT_EQ(info.plugins_size(), 1);
   EXPECT_EQ(info.plugins(0).name(), "Fit");
   EXPECT_THAT(info.plugins(0).extension_points(), ElementsAre(v1beta1::EXTENSION_POINT_FILTER));
+  EXPECT_TRUE(info.plugins(0).needed_fields().empty());
+  EXPECT_THAT(info.plugins(0).optional_fields(), ElementsAre("Pod.spec.unknown"))
+      << "unknown paths were ignored";
   EXPECT_TRUE(info.plugins(0).interests(0).no_pod());
   EXPECT_FALSE(info.plugins(0).interests(1).no_pod());
 }

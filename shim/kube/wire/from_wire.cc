@@ -9,6 +9,31 @@ namespace outboard::kube {
 
 namespace api = ::outboard::v1beta1;
 
+namespace {
+
+// See NodeObject::on_request.
+absl::Status ConvertOnRequest(const wire::NodeStatus& status, std::string* bytes) {
+  // Reused: most updates of nodes are heartbeats.
+  thread_local api::Node part;
+  part.Clear();
+  if (!status.capacity().empty()) {
+    absl::Status done =
+        ConvertResources("status.capacity", status.capacity(), part.mutable_capacity());
+    if (!done.ok()) return done;
+  }
+  for (const wire::NodeCondition& condition : status.conditions())
+    ConvertCondition(condition, part.add_conditions());
+  for (const wire::NodeAddress& address : status.addresses()) {
+    api::NodeAddress* out = part.add_addresses();
+    CopyText(address.type(), out->mutable_type());
+    CopyText(address.address(), out->mutable_address());
+  }
+  *bytes = part.SerializeAsString();
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<NodePtr> NodeFromWire(const wire::Node& from) {
   const wire::ObjectMeta& meta = from.metadata();
   if (absl::Status status = CheckIdentity(meta); !status.ok()) return Named("node", meta, status);
@@ -41,6 +66,8 @@ absl::StatusOr<NodePtr> NodeFromWire(const wire::Node& from) {
     if (!object->conditions.empty()) object->conditions += ',';
     absl::StrAppend(&object->conditions, condition.type(), "=", condition.status());
   }
+  status = ConvertOnRequest(from.status(), &object->on_request);
+  if (!status.ok()) return Named("node", meta, status);
   return object;
 }
 

@@ -110,6 +110,13 @@ api::TaintEffect ConvertEffect(const std::string& text) {
   return text.empty() ? api::TAINT_EFFECT_UNSPECIFIED : UnknownEnum<api::TaintEffect>();
 }
 
+api::ConditionStatus ConvertConditionStatus(const std::string& text) {
+  if (text == "True") return api::CONDITION_STATUS_TRUE;
+  if (text == "False") return api::CONDITION_STATUS_FALSE;
+  return text == "Unknown" || text.empty() ? api::CONDITION_STATUS_UNKNOWN
+                                           : UnknownEnum<api::ConditionStatus>();
+}
+
 absl::Status CheckIdentity(const wire::ObjectMeta& meta) {
   if (meta.name().empty()) return absl::InvalidArgumentError("metadata.name: must not be empty");
   if (meta.uid().empty()) return absl::InvalidArgumentError("metadata.uid: must not be empty");

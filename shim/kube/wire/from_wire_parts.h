@@ -42,6 +42,16 @@ void ConvertLabelSelector(const wire::LabelSelector& from, v1beta1::LabelSelecto
 void ConvertNodeTerm(const wire::NodeSelectorTerm& from, v1beta1::NodeSelectorTerm* to);
 void ConvertNodeSelector(const wire::NodeSelector& from, v1beta1::NodeSelector* to);
 v1beta1::TaintEffect ConvertEffect(const std::string& text);
+v1beta1::ConditionStatus ConvertConditionStatus(const std::string& text);
+
+// For the conditions of nodes and pods.
+template <typename WireCondition>
+void ConvertCondition(const WireCondition& from, v1beta1::Condition* to) {
+  CopyText(from.type(), to->mutable_type());
+  to->set_status(ConvertConditionStatus(from.status()));
+  CopyText(from.reason(), to->mutable_reason());
+  to->set_transition_unix_seconds(from.lasttransitiontime().seconds());
+}
 
 // Copies the owner that is the controller into `controller`, if the object has that field.
 template <typename Object>

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <string>
 
-#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "google/protobuf/descriptor.h"
@@ -10,6 +9,7 @@
 #include "shim/kube/wire/csi_translation.h"
 #include "shim/kube/wire/from_wire.h"
 #include "shim/kube/wire/from_wire_parts.h"
+#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::kube {
 namespace {
@@ -40,19 +40,6 @@ api::Protocol ConvertProtocol(const std::string& text) {
   return UnknownEnum<api::Protocol>();
 }
 
-// See Container.env in types.proto.
-bool IsOfInterest(absl::string_view environment_variable) {
-  static constexpr absl::string_view kNames[] = {"WORLD_SIZE",
-                                                 "LOCAL_WORLD_SIZE",
-                                                 "NNODES",
-                                                 "NPROC_PER_NODE",
-                                                 "PET_NNODES",
-                                                 "PET_NPROC_PER_NODE",
-                                                 "TENSOR_PARALLEL_SIZE",
-                                                 "PIPELINE_PARALLEL_SIZE"};
-  return absl::c_linear_search(kNames, environment_variable);
-}
-
 absl::Status ConvertContainer(absl::string_view path, const wire::Container& from,
                               bool host_network, api::Container* to) {
   CopyText(from.name(), to->mutable_name());
@@ -81,7 +68,7 @@ absl::Status ConvertContainer(absl::string_view path, const wire::Container& fro
   for (const std::string& word : from.command()) CopyText(word, to->add_command());
   for (const std::string& word : from.args()) CopyText(word, to->add_args());
   for (const wire::EnvVar& variable : from.env()) {
-    if (IsOfInterest(variable.name()) && variable.has_value())
+    if (variable.has_value() && Reading().environment_variables.contains(variable.name()))
       CopyText(variable.value(), &(*to->mutable_env())[variable.name()]);
   }
   return absl::OkStatus();
@@ -139,6 +126,10 @@ void ConvertToleration(const wire::Toleration& from, api::Toleration* to) {
     to->set_operator_(api::Toleration::OPERATOR_EQUAL);
   } else if (from.operator_() == "Exists") {
     to->set_operator_(api::Toleration::OPERATOR_EXISTS);
+  } else if (Reading().comparison_operators && from.operator_() == "Lt") {
+    to->set_operator_(api::Toleration::OPERATOR_LT);
+  } else if (Reading().comparison_operators && from.operator_() == "Gt") {
+    to->set_operator_(api::Toleration::OPERATOR_GT);
   } else {
     to->set_operator_(UnknownEnum<api::Toleration::Operator>());
   }
@@ -386,6 +377,27 @@ absl::Status ConvertStatus(const wire::PodStatus& status, PodObject* object) {
                                   pod);
 }
 
+api::PodPhase ConvertPhase(const std::string& text) {
+  if (text.empty()) return api::POD_PHASE_UNSPECIFIED;
+  if (text == "Pending") return api::POD_PHASE_PENDING;
+  if (text == "Running") return api::POD_PHASE_RUNNING;
+  return text == "Unknown" ? api::POD_PHASE_UNKNOWN : UnknownEnum<api::PodPhase>();
+}
+
+// See PodObject::on_request.
+std::string ConvertOnRequest(const wire::Pod& from) {
+  // Reused: conditions are many small messages.
+  thread_local api::Pod part;
+  part.Clear();
+  CopyText(from.spec().serviceaccountname(), part.mutable_service_account_name());
+  CopyText(from.spec().priorityclassname(), part.mutable_priority_class_name());
+  CopyText(from.spec().runtimeclassname(), part.mutable_runtime_class_name());
+  part.set_phase(ConvertPhase(from.status().phase()));
+  for (const wire::PodCondition& condition : from.status().conditions())
+    ConvertCondition(condition, part.add_conditions());
+  return part.SerializeAsString();
+}
+
 }  // namespace
 
 absl::StatusOr<PodPtr> PodFromWire(const wire::Pod& from) {
@@ -410,6 +422,7 @@ absl::StatusOr<PodPtr> PodFromWire(const wire::Pod& from) {
   if (absl::Status status = ConvertStatus(from.status(), object.get()); !status.ok()) {
     return Named("pod", meta, status);
   }
+  object->on_request = ConvertOnRequest(from);
   return object;
 }
 

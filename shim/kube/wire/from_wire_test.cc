@@ -6,6 +6,7 @@
 #include "google/protobuf/text_format.h"
 #include "google/protobuf/util/message_differencer.h"
 #include "gtest/gtest.h"
+#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::kube::from_wire_test {
 namespace {
@@ -210,6 +211,81 @@ TEST(PodFromWire, CommandsAndTheVariablesThatCountProcesses) {
                    args: "train.py"
                    env { key: "WORLD_SIZE" value: "8" }
                  })pb");
+}
+
+// Restores the defaults at its end.
+class ScopedReading {
+ public:
+  explicit ScopedReading(const ReadingOptions& options) : before_(Reading()) {
+    SetReading(options);
+  }
+  ~ScopedReading() { SetReading(before_); }
+
+ private:
+  const ReadingOptions before_;
+};
+
+TEST(PodFromWire, ReadsTheVariablesThatTheAdministratorAllows) {
+  ReadingOptions options;
+  options.environment_variables = {"RACK"};
+  const ScopedReading reading(options);
+  const auto pod = Convert(PodWith(R"pb(spec {
+                                          containers {
+                                            name: "a"
+                                            env { name: "RACK" value: "r1" }
+                                            env { name: "WORLD_SIZE" value: "8" }
+                                          }
+                                        })pb"));
+  ASSERT_EQ(pod->pod.containers(0).env_size(), 1) << "a given list replaces the default";
+  EXPECT_EQ(pod->pod.containers(0).env().at("RACK"), "r1");
+}
+
+TEST(PodFromWire, ComparisonOperatorsOfTolerationsAreBehindAFeatureGate) {
+  const wire::Pod pod = PodWith(R"pb(spec {
+                                       tolerations { key: "k" operator: "Lt" value: "5" }
+                                       tolerations { key: "k" operator: "Gt" value: "5" }
+                                     })pb");
+  const auto closed = Convert(pod);
+  EXPECT_EQ(closed->pod.tolerations(0).operator_(), kUnknownEnumValue);
+  EXPECT_EQ(closed->pod.tolerations(1).operator_(), kUnknownEnumValue);
+  ReadingOptions options;
+  options.comparison_operators = true;
+  const ScopedReading reading(options);
+  const auto open = Convert(pod);
+  EXPECT_EQ(open->pod.tolerations(0).operator_(), v1beta1::Toleration::OPERATOR_LT);
+  EXPECT_EQ(open->pod.tolerations(1).operator_(), v1beta1::Toleration::OPERATOR_GT);
+}
+
+TEST(PodFromWire, FieldsOnRequest) {
+  const auto pod = Convert(PodWith(
+      R"pb(spec { serviceAccountName: "robot" priorityClassName: "high" runtimeClassName: "gvisor" }
+           status {
+             phase: "Running"
+             conditions {
+               type: "Ready"
+               status: "False"
+               reason: "ContainersNotReady"
+               message: "containers with unready status: [a]"
+               lastTransitionTime { seconds: 7 }
+             }
+             conditions { type: "x" status: "?" }
+           })pb"));
+  v1beta1::Pod part;
+  ASSERT_TRUE(part.ParseFromString(pod->on_request));
+  const auto want = Text<v1beta1::Pod>(R"pb(service_account_name: "robot"
+                                            priority_class_name: "high"
+                                            runtime_class_name: "gvisor"
+                                            phase: POD_PHASE_RUNNING
+                                            conditions {
+                                              type: "Ready"
+                                              status: CONDITION_STATUS_FALSE
+                                              reason: "ContainersNotReady"
+                                              transition_unix_seconds: 7
+                                            }
+                                            conditions { type: "x" status: 1000 })pb");
+  EXPECT_TRUE(MessageDifferencer::Equals(want, part)) << part.DebugString();
+  const auto bare = Convert(PodWith(""));
+  EXPECT_EQ(bare->on_request, "") << "nothing is left of the pod before";
 }
 
 TEST(PodFromWire, SchedulingFields) {
@@ -685,6 +761,49 @@ TEST(NodeFromWire, Everything) {
     declared_features: "A"
     declared_features: "B")pb");
   EXPECT_TRUE(MessageDifferencer::Equals(want, (*node)->node)) << (*node)->node.DebugString();
+}
+
+TEST(NodeFromWire, FieldsOnRequestWithoutHeartbeats) {
+  // Also what is not in the shim's schema: it has the numbers of upstream's.
+  const auto convert = [](int64_t heartbeat) {
+    wire::Node node = Text<wire::Node>(R"pb(
+      metadata { name: "n1" uid: "u" resourceVersion: "3" }
+      status {
+        capacity {
+          key: "cpu"
+          value { string: "4" }
+        }
+        conditions {
+          type: "Ready"
+          status: "True"
+          reason: "KubeletReady"
+          lastTransitionTime { seconds: 7 }
+        }
+        addresses { type: "InternalIP" address: "10.0.0.1" }
+      })pb");
+    wire::Time time;
+    time.set_seconds(heartbeat);
+    wire::NodeCondition* condition = node.mutable_status()->mutable_conditions(0);
+    condition->GetReflection()->MutableUnknownFields(condition)->AddLengthDelimited(
+        3, time.SerializeAsString());
+    const absl::StatusOr<NodePtr> read = NodeFromWire(node);
+    EXPECT_TRUE(read.ok()) << read.status();
+    return *read;
+  };
+  const NodePtr node = convert(100);
+  v1beta1::Node part;
+  ASSERT_TRUE(part.ParseFromString(node->on_request));
+  const auto want =
+      Text<v1beta1::Node>(R"pb(capacity { cpu_millis: 4000 }
+                               conditions {
+                                 type: "Ready"
+                                 status: CONDITION_STATUS_TRUE
+                                 reason: "KubeletReady"
+                                 transition_unix_seconds: 7
+                               }
+                               addresses { type: "InternalIP" address: "10.0.0.1" })pb");
+  EXPECT_TRUE(MessageDifferencer::Equals(want, part)) << part.DebugString();
+  EXPECT_EQ(convert(110)->on_request, node->on_request) << "a heartbeat is not a change";
 }
 
 TEST(NamespaceFromWire, Everything) {
