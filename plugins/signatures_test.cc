@@ -79,6 +79,9 @@ class Dice : public plans::Dice {
       pod.Toleration("t", v1beta1::Toleration::OPERATOR_EXISTS, "",
                      v1beta1::TAINT_EFFECT_NO_SCHEDULE);
     if (Flip(4))
+      pod.Toleration("t", v1beta1::Toleration::OPERATOR_LT, Pick({"1", "2"}),
+                     v1beta1::TAINT_EFFECT_NO_SCHEDULE);
+    if (Flip(4))
       pod.Toleration("node.kubernetes.io/unschedulable", v1beta1::Toleration::OPERATOR_EXISTS, "",
                      v1beta1::TAINT_EFFECT_NO_SCHEDULE);
     pod.Priority(Below(3));
@@ -99,6 +102,10 @@ class Dice : public plans::Dice {
     }
     if (Flip(6)) pod.proto().add_claims()->set_name("claim");
     if (Flip(6)) pod.proto().set_pod_group_name("group");
+    if (Flip(6)) pod.proto().set_service_account_name(Pick({"default", "robot"}));
+    if (Flip(6)) pod.proto().set_priority_class_name("high");
+    if (Flip(6)) pod.proto().set_runtime_class_name("gvisor");
+    if (Flip(6)) pod.proto().add_conditions()->set_type("Ready");
     if (Flip(4)) pod.proto().add_required_node_features("RestartAllContainersOnContainerExits");
     pod.proto().set_creation_unix_seconds(Below(1000));
     return pod;
@@ -150,6 +157,24 @@ std::string Said(PluginHarness* harness, const sdk::PluginDescriptor& descriptor
     for (const auto& [node, score] : *scores) absl::StrAppend(&said, node, " ", score, "\n");
   }
   return said;
+}
+
+TEST(Signatures, DeclaredFieldsOfPodsAreParts) {
+  const std::vector<std::string> signature = sdk::SignedParts(
+      {"Pod.metadata.annotations['a']", "Pod.spec.serviceAccountName", "Pod.spec.priorityClassName",
+       "Pod.spec.runtimeClassName", "Pod.status.conditions['Ready']", "Node.status.capacity"},
+      {"spec.affinity"});
+  const auto parts = sdk::PodParts::Parse(signature);
+  ASSERT_TRUE(parts.ok()) << parts.status();
+  v1beta1::Pod pod;
+  (*pod.mutable_annotations())["a"] = "1";
+  pod.set_service_account_name("robot");
+  pod.set_priority_class_name("high");
+  pod.set_runtime_class_name("gvisor");
+  pod.add_conditions()->set_type("Ready");
+  v1beta1::Pod copy;
+  parts->Copy(pod, &copy);
+  EXPECT_EQ(copy.SerializeAsString(), pod.SerializeAsString());
 }
 
 TEST(Signatures, PodsThatAgreeInThemGetTheSameAnswers) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
@@ -45,10 +46,23 @@ absl::Status CheckErrors(const Session& session, const Rule& limit) {
   return ExpectError(session.Call(request), {CallError::REASON_INVALID}, limit);
 }
 
+// Whether SortKeysRequest.queued comes to this host.
+bool ReadsAttempts(const Kit& kit) {
+  return absl::c_any_of(kit.info().plugins(), [](const PluginInfo& plugin) {
+    constexpr char kAttempts[] = "QueuedPodInfo.attempts";
+    return absl::c_linear_search(plugin.needed_fields(), kAttempts) ||
+           absl::c_linear_search(plugin.optional_fields(), kAttempts);
+  });
+}
+
 absl::Status SortKeys(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
-  const auto request = AboutPending<SortKeysRequest>(session);
+  auto request = AboutPending<SortKeysRequest>(session);
+  if (ReadsAttempts(kit)) {
+    for (int i = 0; i < request.pod_uids_size(); ++i)
+      request.add_queued()->set_attempts(static_cast<uint32_t>(i));
+  }
   const auto answer = session.Call(request);
   CONFORMANCE_TRY(ExpectOk(answer));
   if (answer.message.keys_size() != request.pod_uids_size()) {
@@ -63,6 +77,7 @@ absl::Status SortKeys(const Kit& kit) {
   SortKeysRequest reversed = request;
   std::reverse(reversed.mutable_pod_uids()->begin(), reversed.mutable_pod_uids()->end());
   std::reverse(reversed.mutable_pods()->begin(), reversed.mutable_pods()->end());
+  std::reverse(reversed.mutable_queued()->begin(), reversed.mutable_queued()->end());
   const auto again = session.Call(reversed);
   CONFORMANCE_TRY(ExpectOk(again));
   std::vector<std::string> keys(again.message.keys().rbegin(), again.message.keys().rend());

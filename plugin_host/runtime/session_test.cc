@@ -75,6 +75,11 @@ class GatePlugin : public sdk::Plugin,
   std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView&) const override {
     return pod.name() == "long" ? std::string(65, 'x') : std::string(pod.name());
   }
+  std::string SortKeyOfQueued(const sdk::PodView& pod, const v1beta1::QueuedPodInfo& queued,
+                              const sdk::ClusterView& cluster) const override {
+    const std::string key = SortKey(pod, cluster);
+    return queued.attempts() == 0 ? key : absl::StrCat(key, " after ", queued.attempts());
+  }
 
  private:
   const std::string name_;
@@ -285,6 +290,14 @@ TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
   v1beta1::SortKeysResponse keys;
   ASSERT_TRUE(session_->SortKeys(sort, &keys).ok());
   EXPECT_THAT(keys.keys(), ElementsAre("p"));
+  sort.add_queued()->set_attempts(3);
+  keys.Clear();
+  ASSERT_TRUE(session_->SortKeys(sort, &keys).ok());
+  EXPECT_THAT(keys.keys(), ElementsAre("p after 3"));
+  sort.add_queued();
+  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_INVALID)
+      << "more than pods";
+  sort.clear_queued();
   sort.add_pod_uids("default/long");
   EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_INTERNAL);
   sort.set_pod_uids(1, "unknown");
