@@ -128,6 +128,7 @@ void ApplyDefaults(wire::Pod* pod) {
   if (pod->status().phase().empty()) {
     pod->mutable_status()->set_phase(spec->nodename().empty() ? "Pending" : "Running");
   }
+  if (spec->serviceaccountname().empty()) spec->set_serviceaccountname("default");
   for (wire::Volume& volume : *spec->mutable_volumes()) {
     wire::VolumeSource* source = volume.mutable_volumesource();
     std::vector<const google::protobuf::FieldDescriptor*> set;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::manifests {
 
@@ -74,6 +75,24 @@ spec:
   EXPECT_EQ(pod.pod.volumes(0).source(), "emptyDir");
   EXPECT_EQ(pod.pod.tolerations(0).operator_(), v1beta1::Toleration::OPERATOR_EQUAL);
   EXPECT_EQ(Read(PodSpec("  nodeName: n1\n")).pods[0]->phase, "Running");
+  v1beta1::Pod on_request;
+  ASSERT_TRUE(on_request.ParseFromString(pod.on_request));
+  EXPECT_EQ(on_request.service_account_name(), "default");
+  EXPECT_EQ(on_request.phase(), v1beta1::POD_PHASE_PENDING);
+}
+
+TEST(Manifests, ComparisonOperatorsOfTolerationsNeedTheFeatureGate) {
+  const std::string good = PodSpec("  tolerations: [{key: k, operator: Lt, value: \"-5\"}]\n");
+  EXPECT_THAT(ErrorOf(good), HasSubstr("operator: \"Lt\" must be one of Equal, Exists"));
+  const kube::ReadingOptions before = kube::Reading();
+  kube::ReadingOptions open = before;
+  open.comparison_operators = true;
+  kube::SetReading(open);
+  EXPECT_EQ(Read(good).pods.at(0)->pod.tolerations(0).operator_(),
+            v1beta1::Toleration::OPERATOR_LT);
+  EXPECT_THAT(ErrorOf(PodSpec("  tolerations: [{key: k, operator: Gt, value: \"05\"}]\n")),
+              HasSubstr("value: must be a decimal integer"));
+  kube::SetReading(before);
 }
 
 TEST(Manifests, NodesAndNamespaces) {
@@ -162,11 +181,12 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
   EXPECT_EQ(ObjectText("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
                        "spec: {selector: {a: b}, ports: [{port: 1}]}\n"),
             "service { namespace: \"default\" name: \"s\" selector { key: \"a\" value: \"b\" } }");
-  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
-                       "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
-            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
-            "name: \"r\" uid: \"replicationcontroller-default-r\" "
-            "selector { match_labels { key: \"a\" value: \"b\" } } }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
+                 "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
+      "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+      "name: \"r\" uid: \"replicationcontroller-default-r\" "
+      "selector { match_labels { key: \"a\" value: \"b\" } } }");
   EXPECT_EQ(
       ObjectText("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: t, namespace: "
                  "n}\nspec: {selector: {matchLabels: {a: b}}}\n"),
@@ -189,10 +209,11 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
 }
 
 TEST(Manifests, WhatIsWrittenGoesBeforeWhatIsFilledIn) {
-  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
-                       "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
-            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
-            "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
+                 "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
+      "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+      "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
   EXPECT_EQ(ObjectText("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\n"
                        "provisioner: d.io\nvolumeBindingMode: WaitForFirstConsumer\n"),
             "storage_class { name: \"c\" provisioner: \"d.io\" volume_binding_mode: "

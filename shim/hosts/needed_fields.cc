@@ -81,14 +81,6 @@ std::vector<std::string> NeededFieldForms() {
   return forms;
 }
 
-bool ReadsField(const v1beta1::GetHostInfoResponse& info, absl::string_view plugin,
-                absl::string_view path) {
-  return absl::c_any_of(info.plugins(), [&](const v1beta1::PluginInfo& its) {
-    return its.name() == plugin && (absl::c_linear_search(its.needed_fields(), path) ||
-                                    absl::c_linear_search(its.optional_fields(), path));
-  });
-}
-
 std::string NeededFieldProblem(const v1beta1::PluginInfo& plugin,
                                const std::vector<std::string>& allowed_variables) {
   const std::vector<std::string> node_forms = InlineFieldForms();

@@ -46,10 +46,6 @@ std::vector<std::string> NeededFieldForms();
 // The path with which a plugin at queueSort asks for SortKeysRequest.queued.
 inline constexpr absl::string_view kQueueAttempts = "QueuedPodInfo.attempts";
 
-// Whether the plugin of this name declares the path, as needed or as optional. Pure.
-bool ReadsField(const v1beta1::GetHostInfoResponse& info, absl::string_view plugin,
-                absl::string_view path);
-
 // The first of the plugin's needed fields that this shim cannot send or may not, and why; empty:
 // none. `allowed_variables`: names of environment variables that plugins may read. Pure.
 std::string NeededFieldProblem(const v1beta1::PluginInfo& plugin,

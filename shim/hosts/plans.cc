@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
+#include "shim/framework/declared_fields.h"
 #include "shim/hosts/inline_host.h"
 #include "shim/hosts/needed_fields.h"
 #include "shim/hosts/shim_info.h"
@@ -404,7 +405,8 @@ framework::ProfilePlan Planner::Make() {
   for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_QUEUE_SORT)) {
     if (plugin.name == kPrioritySort) continue;
     plan_.sort_host = host_of_.at(plugin.name);
-    plan_.sort_reads_attempts = ReadsField(infos_.at(plan_.sort_host), plugin.name, kQueueAttempts);
+    plan_.sort_reads_attempts =
+        framework::DeclaresField(infos_.at(plan_.sort_host), plugin.name, kQueueAttempts);
   }
   for (const auto& [plugin, host] : host_of_) {
     if (WritesObjects(InfoOf(plugin), config_)) plan_.object_writers.insert(host);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
+#include "shim/framework/declared_fields.h"
 
 namespace outboard::scheduler {
 namespace {
@@ -20,14 +21,6 @@ using queue::QueuedPod;
 // The interval for retrying pods that are parked although their host is here: it was slow, or its
 // answer was invalid.
 constexpr absl::Duration kParkedPodsRetry = absl::Seconds(1);
-
-bool Reads(const v1beta1::GetHostInfoResponse& host, absl::string_view plugin,
-           absl::string_view field) {
-  return absl::c_any_of(host.plugins(), [&](const v1beta1::PluginInfo& its) {
-    return its.name() == plugin && (absl::c_linear_search(its.needed_fields(), field) ||
-                                    absl::c_linear_search(its.optional_fields(), field));
-  });
-}
 
 }  // namespace
 
@@ -48,13 +41,13 @@ Scheduler::Scheduler(const SchedulerOptions& options, queue::QueueOptions queue_
       object_writes_(&state_, &host_calls_, &events_),
       events_(&state_, &hints_, &queue_calls_, &failures_, &waits_, &binding_, &preemption_) {
   if (options.skipper == nullptr) return;
-  state_.skipper = options.skipper(&state_.cluster, &state_.queue,
-                                   [this](const std::string& plugin, absl::string_view field) {
-                                     return absl::c_any_of(state_.hosts, [&](const auto& entry) {
-                                       return entry.second.client != nullptr &&
-                                              Reads(entry.second.client->info(), plugin, field);
-                                     });
-                                   });
+  state_.skipper = options.skipper(
+      &state_.cluster, &state_.queue, [this](const std::string& plugin, absl::string_view field) {
+        return absl::c_any_of(state_.hosts, [&](const auto& entry) {
+          return entry.second.client != nullptr &&
+                 framework::DeclaresField(entry.second.client->info(), plugin, field);
+        });
+      });
 }
 
 // --- Configuration
