@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   for (const std::string& warning : config->warnings) LOG(WARNING) << warning;
-  outboard::kube::SetReading(outboard::config::ReadingOf(config->shim));
+  outboard::kube::SetReading(config->shim.reading.Options());
   FLAGS_v = flags->verbosity >= 0 ? flags->verbosity : config->shim.verbosity;
 
   // One thread receives the signals. The mask is set before any other thread starts and inherits

@@ -359,9 +359,9 @@ absl::Status PlayTrace(const CommandLine& line, const Setup& setup, const trace:
 
 // All setups simulate the same objects, which are read once: as any of the setups reads them.
 kube::ReadingOptions ReadingOf(const std::vector<Setup>& setups) {
-  kube::ReadingOptions all = config::ReadingOf(setups.front().config.shim);
+  kube::ReadingOptions all = setups.front().config.shim.reading.Options();
   for (const Setup& setup : setups) {
-    const kube::ReadingOptions its = config::ReadingOf(setup.config.shim);
+    const kube::ReadingOptions its = setup.config.shim.reading.Options();
     all.environment_variables.insert(its.environment_variables.begin(),
                                      its.environment_variables.end());
     all.comparison_operators |= its.comparison_operators;

@@ -18,12 +18,12 @@
 #include "absl/types/span.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
-#include "outboard/v1beta1/queue_sort.pb.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/attempt.h"
 #include "plugin_host/sdk/binding_points.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/metrics.h"
+#include "plugin_host/sdk/queue_points.h"
 #include "plugin_host/sdk/verdict.h"
 #include "plugin_host/sdk/views.h"
 
@@ -44,27 +44,6 @@ inline constexpr int64_t kMaxScore = 100;
 class Plugin {
  public:
   virtual ~Plugin() = default;
-};
-
-class QueueSortPlugin {
- public:
-  virtual ~QueueSortPlugin() = default;
-  // At most 64 bytes; the smallest key (compared as unsigned bytes) is popped first, among equal
-  // keys the earliest queued.
-  virtual std::string SortKey(const PodView& pod, const ClusterView& cluster) const = 0;
-  // The same for a plugin whose key depends on what the queue knows of the pod. The plugin declares
-  // `QueuedPodInfo.attempts` in its needed_fields; without it `queued` is empty.
-  virtual std::string SortKeyOfQueued(const PodView& pod, const v1beta1::QueuedPodInfo& queued,
-                                      const ClusterView& cluster) const {
-    return SortKey(pod, cluster);
-  }
-};
-
-class PreEnqueuePlugin {
- public:
-  virtual ~PreEnqueuePlugin() = default;
-  virtual Verdict PreEnqueue(const PodView& pod, const ClusterView& cluster,
-                             absl::Time now) const = 0;
 };
 
 // A restriction to some nodes by name; absent: every node.

@@ -253,14 +253,6 @@ absl::Status ReadConfigFile(const std::string& path, Config* out) {
   return ParseInto(text, path, out);
 }
 
-kube::ReadingOptions ReadingOf(const ShimConfig& config) {
-  kube::ReadingOptions options;
-  options.environment_variables.insert(config.allowed_environment_variables.begin(),
-                                       config.allowed_environment_variables.end());
-  options.comparison_operators = config.feature_gates.taint_toleration_comparison_operators;
-  return options;
-}
-
 absl::StatusOr<Config> LoadConfigFile(const std::string& path) {
   Config config;
   if (absl::Status read = ReadConfigFile(path, &config); !read.ok()) return read;

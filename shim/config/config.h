@@ -19,9 +19,9 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
+#include "shim/config/object_reading.h"
 #include "shim/config/preemption_limits.h"
 #include "shim/config/workload_labels.h"
-#include "shim/kube/wire/reading_options.h"
 
 namespace outboard::config {
 
@@ -150,7 +150,6 @@ struct SecureServing {
   std::string cert_file;  // with key_file; empty: create a certificate in memory
   std::string key_file;
   std::string client_ca_file;  // empty: bearer tokens only
-
   bool operator==(const SecureServing&) const = default;
 };
 
@@ -167,7 +166,6 @@ struct ServerTls {
   std::string cert_file;
   std::string key_file;
   std::string client_ca_file;  // empty: accept all clients
-
   bool operator==(const ServerTls&) const = default;
 };
 
@@ -191,12 +189,6 @@ struct ExtenderConfig {
 };
 
 // config.outboard.dev/v1alpha1
-// Kubernetes' feature gates that the shim knows; with kube-scheduler's defaults.
-struct FeatureGates {
-  bool taint_toleration_comparison_operators = false;
-  bool operator==(const FeatureGates&) const = default;
-};
-
 struct ShimConfig {
   std::vector<HostSpec> hosts;
   // Where hosts create sockets `NAME@ANYTHING.sock`; empty: no directory is watched.
@@ -212,9 +204,7 @@ struct ShimConfig {
   std::vector<CustomResourceRule> custom_resources;
   std::optional<ExtenderConfig> extender;  // absent: no extender
   WorkloadLabels metrics;
-  // Environment variables of containers that plugins may read.
-  std::vector<std::string> allowed_environment_variables = kube::DefaultEnvironmentVariables();
-  FeatureGates feature_gates;
+  ObjectReading reading;
   int32_t verbosity = 0;            // log level, 0..10
   int32_t explain_memory_mib = 64;  // for AttemptLog; 1..65536
 };
@@ -237,9 +227,6 @@ absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 // Whether `next` can replace the current configuration without a restart. Pure.
 // Errors: INVALID_ARGUMENT, one line per field that must not change.
 absl::Status CheckReload(const Config& in_force, const Config& next);
-
-// How objects are to be read.
-kube::ReadingOptions ReadingOf(const ShimConfig& config);
 
 // Splits HOST:PORT or [HOST]:PORT; false if malformed.
 bool SplitHostPort(absl::string_view address, std::string* host, int* port);

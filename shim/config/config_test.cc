@@ -145,7 +145,7 @@ featureGates: {TaintTolerationComparisonOperators: true}
   EXPECT_EQ(config->shim.deadlines.queue, absl::Milliseconds(50));
   EXPECT_EQ(config->shim.verbosity, 3);
   EXPECT_EQ(config->shim.explain_memory_mib, 128);
-  const kube::ReadingOptions reading = ReadingOf(config->shim);
+  const kube::ReadingOptions reading = config->shim.reading.Options();
   EXPECT_THAT(reading.environment_variables, ElementsAre("RACK"));
   EXPECT_TRUE(reading.comparison_operators);
   EXPECT_EQ(config->shim.secure_serving, (SecureServing{"[::]:443", "/c", "/k", "/a"}));

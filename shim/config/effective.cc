@@ -233,10 +233,10 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Texts(out, "workloadTypes", shim.metrics.types);
   Texts(out, "jobNameLabels", shim.metrics.job_labels);
   out << YAML::EndMap;
-  Texts(out, "allowedEnvironmentVariables", shim.allowed_environment_variables);
+  Texts(out, "allowedEnvironmentVariables", shim.reading.environment_variables);
   out << YAML::Key << "featureGates" << YAML::Value << YAML::BeginMap;
   Field(out, "TaintTolerationComparisonOperators",
-        shim.feature_gates.taint_toleration_comparison_operators);
+        shim.reading.feature_gates.taint_toleration_comparison_operators);
   out << YAML::EndMap;
   Field(out, "verbosity", shim.verbosity);
   Field(out, "explainMemoryMiB", shim.explain_memory_mib);

@@ -24,8 +24,8 @@ absl::Status CheckReload(const Config& in_force, const Config& next) {
   same("explainMemoryMiB", in_force.shim.explain_memory_mib == next.shim.explain_memory_mib);
   // Objects that were read before keep what was read of them.
   same("allowedEnvironmentVariables",
-       in_force.shim.allowed_environment_variables == next.shim.allowed_environment_variables);
-  same("featureGates", in_force.shim.feature_gates == next.shim.feature_gates);
+       in_force.shim.reading.environment_variables == next.shim.reading.environment_variables);
+  same("featureGates", in_force.shim.reading.feature_gates == next.shim.reading.feature_gates);
   same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
   same("extender", in_force.shim.extender == next.shim.extender);
   // Hosts that may read a resource have its objects in their caches.

@@ -454,10 +454,10 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
   });
   reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
   reader.Map("metrics", [&](MapReader& r) { ReadWorkloadLabels(r, &out->metrics); });
-  ReadEnvironmentVariables(reader, &out->allowed_environment_variables);
+  ReadEnvironmentVariables(reader, &out->reading.environment_variables);
   reader.Map("featureGates", [&](MapReader& r) {
     r.Bool("TaintTolerationComparisonOperators",
-           &out->feature_gates.taint_toleration_comparison_operators);
+           &out->reading.feature_gates.taint_toleration_comparison_operators);
   });
   reader.Int32("verbosity", &out->verbosity);
   if (out->verbosity < 0 || out->verbosity > 10) {

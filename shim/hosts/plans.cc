@@ -17,6 +17,7 @@
 #include "shim/framework/declared_fields.h"
 #include "shim/hosts/inline_host.h"
 #include "shim/hosts/needed_fields.h"
+#include "shim/hosts/plugin_declarations.h"
 #include "shim/hosts/shim_info.h"
 #include "shim/queue/cluster_event.h"
 
@@ -80,11 +81,6 @@ HostOfPlugin AssignHosts(const config::Config& config, const std::vector<std::st
   return assigned;
 }
 
-bool Allows(const config::CustomResourceRule& rule, const v1beta1::DeclaredResource& wanted) {
-  return absl::c_all_of(wanted.verbs(),
-                        [&](int verb) { return absl::c_linear_search(rule.verbs, verb); });
-}
-
 // Whether the plugin may request writes of objects; optional resources count only if they are
 // allowed.
 bool WritesObjects(v1beta1::PluginInfo plugin, const config::Config& config) {
@@ -95,51 +91,6 @@ bool WritesObjects(v1beta1::PluginInfo plugin, const config::Config& config) {
     if (used.optional() && !may) used.clear_verbs();
   }
   return framework::WritesObjects(plugin);
-}
-
-// Custom resources that a plugin of the profile declares and the configuration does not allow: one
-// line per resource.
-void CheckCustomResources(const config::Config& config, const config::Profile& profile,
-                          const HostOfPlugin& host_of, const HostInfos& infos,
-                          std::vector<std::string>* problems) {
-  for (const auto& [plugin, host] : host_of) {
-    for (const v1beta1::DeclaredResource& wanted :
-         FindPlugin(infos.at(host), plugin)->declared_resources()) {
-      const auto& rules = config.shim.custom_resources;
-      const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
-        return known.resource == wanted.resource();
-      });
-      if (rule != rules.end() && Allows(*rule, wanted)) continue;
-      std::vector<absl::string_view> all;
-      for (const int verb : wanted.verbs())
-        all.push_back(config::VerbName(static_cast<v1beta1::DeclaredResource::Verb>(verb)));
-      if (wanted.optional()) {
-        if (rule == rules.end()) continue;
-        LOG(WARNING) << "Profile \"" << profile.name << "\": plugin " << plugin
-                     << " writes nothing to " << wanted.resource()
-                     << ": customResources does not allow it with all of the verbs ["
-                     << absl::StrJoin(all, ", ") << "]";
-        continue;
-      }
-      problems->push_back(absl::StrCat(
-          config.file, ": profile \"", profile.name, "\": plugin ", plugin,
-          " needs a custom resource that customResources does not allow; add to it: {resource: ",
-          wanted.resource(), ", verbs: [", absl::StrJoin(all, ", "), "]}"));
-    }
-  }
-}
-
-// Fields that a plugin of the profile needs and does not get: one line per plugin.
-void CheckNeededFields(const config::Config& config, const config::Profile& profile,
-                       const HostOfPlugin& host_of, const HostInfos& infos,
-                       std::vector<std::string>* problems) {
-  for (const auto& [plugin, host] : host_of) {
-    const std::string problem = NeededFieldProblem(*FindPlugin(infos.at(host), plugin),
-                                                   config.shim.allowed_environment_variables);
-    if (problem.empty()) continue;
-    problems->push_back(absl::StrCat(config.file, ": profile \"", profile.name, "\": plugin ",
-                                     plugin, " ", problem));
-  }
 }
 
 // Makes the plan of one profile.
@@ -537,8 +488,8 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
   for (const config::Profile& profile : resolved->profiles) {
     HostOfPlugin assigned = AssignHosts(config, hosts, infos, profile, &problems);
     if (!problems.empty()) continue;
-    CheckCustomResources(config, profile, assigned, infos, &problems);
-    CheckNeededFields(config, profile, assigned, infos, &problems);
+    for (const auto& [plugin, host] : assigned)
+      CheckDeclarations(config, profile.name, *FindPlugin(infos.at(host), plugin), &problems);
     if (!problems.empty()) continue;
     Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {

@@ -282,7 +282,7 @@ TEST(PlansTest, AFieldThatTheShimCannotSendIsAProblemOfThePlugin) {
   EXPECT_EQ(problem("Pod.spec.containers[*].env['RACK']"),
             "f.yaml: profile \"p\": plugin First needs field Pod.spec.containers[*].env['RACK'], "
             "which allowedEnvironmentVariables does not allow; add the name to it");
-  config.shim.allowed_environment_variables = {"RACK"};
+  config.shim.reading.environment_variables = {"RACK"};
   EXPECT_EQ(problem("Pod.spec.containers[*].env['RACK']"), "");
   EXPECT_THAT(problem("Pod.spec.containers[*].env['WORLD_SIZE']"), HasSubstr("does not allow"));
 
