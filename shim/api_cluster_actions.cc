@@ -97,7 +97,26 @@ void ApiClusterActions::RecordPreempted(const kube::PodObject& victim, const std
   events_->Record(bind::PreemptedEvent(victim, profile, preemptor_uid, node_name, in_memory), now);
 }
 
+void ApiClusterActions::RecordEvent(const scheduler::EffectOrder& order, absl::Time now) {
+  const std::string& profile =
+      order.pod == nullptr ? order.profile : order.pod->pod.scheduler_name();
+  absl::StatusOr<bind::PodEvent> event = bind::PluginEvent(order.effect, order.pod.get(), profile);
+  absl::Status status = event.status();
+  const bool is_allowed = status.ok() && event_rate_limit_.Take(order.effect.plugin(), now);
+  if (is_allowed) {
+    events_->Record(*std::move(event), now);
+  } else if (status.ok() && order.attempt_id == 0) {
+    // In an attempt, a lost event must not cost the pod its node.
+    status = absl::ResourceExhaustedError("the plugin records too many events");
+  }
+  metrics_->effects.With({order.effect.plugin(), is_allowed ? "applied" : "failed"}).Increment();
+  executor_([order, status](absl::Time ended) {
+    order.ordered_by->OnEffectEnded(order, {status, ""}, ended);
+  });
+}
+
 void ApiClusterActions::Write(const scheduler::EffectOrder& order, absl::Time now) {
+  if (order.effect.has_record_event()) return RecordEvent(order, now);
   const v1beta1::Pod* pod = order.pod == nullptr ? nullptr : &order.pod->pod;
   writer_->Write(
       order.effect, pod, now, [this, order](const bind::WriteResult& result, absl::Time ended) {

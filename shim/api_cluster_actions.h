@@ -4,9 +4,12 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "shim/bind/api_writer.h"
+#include "shim/bind/event_rate_limit.h"
 #include "shim/bind/event_recorder.h"
+#include "shim/bind/executor.h"
 #include "shim/bind/pod_evictor.h"
 #include "shim/metrics/metrics.h"
 #include "shim/scheduler/cluster_actions.h"
@@ -17,9 +20,14 @@ namespace outboard::shim {
 // Lifetime: the arguments of the constructor outlive this object.
 class ApiClusterActions final : public scheduler::ClusterActions {
  public:
+  // `executor` posts to the scheduling thread.
   ApiClusterActions(bind::ApiWriter* writer, bind::PodEvictor* evictor, bind::EventRecorder* events,
-                    metrics::Metrics* metrics)
-      : writer_(writer), evictor_(evictor), events_(events), metrics_(metrics) {}
+                    metrics::Metrics* metrics, bind::Executor executor)
+      : writer_(writer),
+        evictor_(evictor),
+        events_(events),
+        metrics_(metrics),
+        executor_(std::move(executor)) {}
 
   void Bind(const scheduler::BindOrder& order, absl::Time now) override;
   void Evict(const scheduler::EvictOrder& order, absl::Time now) override;
@@ -36,10 +44,15 @@ class ApiClusterActions final : public scheduler::ClusterActions {
                    const std::optional<std::string>& nominated_node_name, absl::Time now) override;
 
  private:
+  // Queues a plugin's event. The order ends as soon as the scheduling thread is free.
+  void RecordEvent(const scheduler::EffectOrder& order, absl::Time now);
+
   bind::ApiWriter* const writer_;
   bind::PodEvictor* const evictor_;
   bind::EventRecorder* const events_;
   metrics::Metrics* const metrics_;
+  const bind::Executor executor_;
+  bind::EventRateLimit event_rate_limit_;
 };
 
 }  // namespace outboard::shim

@@ -107,7 +107,8 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       events_(
           &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           EventOptionsOf(hostname_, FenceOf(*config_, [this] { return EventFence(); }))),
-      effects_(&writer_, &evictor_, &events_, &metrics_),
+      effects_(&writer_, &evictor_, &events_, &metrics_,
+               [this](auto work) { task_queue_.Post(std::move(work)); }),
       observer_(&metrics_, config_->shim.metrics),
       scheduler_(SchedulerOptionsOf(*config_), QueueOptionsOf(*config_), &effects_, &observers_,
                  &observer_, SteadyNow()),
@@ -151,8 +152,10 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
                                      [this] { ++synced_; }}) {
   std::vector<kube::CustomResourceName> custom;
   // The configuration was validated, so the names parse.
-  for (const config::CustomResourceRule& rule : config_->shim.custom_resources)
-    custom.push_back(*kube::ParseCustomResourceName(rule.resource));
+  for (const config::CustomResourceRule& rule : config_->shim.custom_resources) {
+    auto name = *kube::ParseCustomResourceName(rule.resource);
+    if (!kube::IsWriteOnly(name)) custom.push_back(std::move(name));
+  }
   object_resources_ = informer::ObjectResources(custom);
   for (const auto& resource : object_resources_)
     objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));

@@ -37,6 +37,7 @@ scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   options.queue_deadline = config.shim.deadlines.queue;
   options.max_evictions_per_attempt = static_cast<size_t>(config.shim.preemption.per_attempt);
   options.max_evictions_per_minute = static_cast<size_t>(config.shim.preemption.per_minute);
+  options.allowed_pod_keys = config.shim.allowed_pod_keys;
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
 }

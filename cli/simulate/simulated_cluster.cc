@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "shim/framework/custom_resources.h"
+#include "shim/framework/pod_effects.h"
 
 namespace outboard::simulate {
 
@@ -76,6 +77,9 @@ void SimulatedCluster::CarryOut(scheduler::Scheduler* scheduler, absl::Time now)
 
 void SimulatedCluster::WriteObject(const scheduler::EffectOrder& order,
                                    scheduler::Scheduler* scheduler, absl::Time now) {
+  // Annotations, labels, conditions and events of the pod decide nothing in a simulation.
+  if (framework::IsPodEffect(order.effect))
+    return order.ordered_by->OnEffectEnded(order, {absl::OkStatus(), ""}, now);
   absl::StatusOr<CustomObjects::Outcome> outcome = custom_objects_.Write(order.effect);
   if (outcome.ok() && outcome->written != nullptr)
     scheduler->events()->OnObjectUpsert(outcome->written, now);

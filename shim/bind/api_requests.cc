@@ -1,5 +1,7 @@
 #include "shim/bind/api_requests.h"
 
+#include <map>
+
 #include "absl/random/random.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -283,7 +285,7 @@ absl::StatusOr<EffectRequest> PutRequest(const v1beta1::PutObject& put) {
   if (put.status()) request.path += "/status";
   request.content_type = std::string(kube::kJson);
   request.body = *std::move(body);
-  request.resource = put.resource();
+  if (!kube::IsWriteOnly(*resource)) request.resource = put.resource();
   request.object_path = resource->path(put.namespace_(), put.name());
   return request;
 }
@@ -299,7 +301,7 @@ absl::StatusOr<EffectRequest> PatchRequest(const v1beta1::PatchObject& patch) {
   if (patch.status()) request.path += "/status";
   if (!kube::IsOwnGroup(resource->group)) request.content_type = std::string(kube::kMergePatch);
   request.body = *std::move(body);
-  request.resource = patch.resource();
+  if (!kube::IsWriteOnly(*resource)) request.resource = patch.resource();
   request.object_path = resource->path(patch.namespace_(), patch.name());
   return request;
 }
@@ -322,6 +324,76 @@ EffectRequest ReportRequest(const v1beta1::ReportExtendedResourceClaim& report,
     body += "}";
   }
   body += "]}}}";
+  return request;
+}
+
+// Appends the members of `set`, and null for each key of `remove`, as a JSON object. In the order
+// of the keys, so that equal patches have equal texts.
+void AppendMapPatch(const google::protobuf::Map<std::string, std::string>& set,
+                    const google::protobuf::RepeatedPtrField<std::string>& remove,
+                    std::string* out) {
+  std::map<absl::string_view, const std::string*> members;  // null: remove
+  for (const auto& [key, value] : set) members[key] = &value;
+  for (const std::string& key : remove) members.emplace(key, nullptr);
+  char before = '{';
+  for (const auto& [key, value] : members) {
+    out->push_back(before);
+    before = ',';
+    AppendJsonString(key, out);
+    out->push_back(':');
+    if (value == nullptr) {
+      *out += "null";
+    } else {
+      AppendJsonString(*value, out);
+    }
+  }
+  out->push_back('}');
+}
+
+EffectRequest PatchPodRequest(const v1beta1::PatchPod& patch, const v1beta1::Pod& pod) {
+  EffectRequest request;
+  request.path = PodPath(pod.namespace_(), pod.name());
+  std::string& body = request.body;
+  body = "{\"metadata\":{\"uid\":";
+  AppendJsonString(pod.uid(), &body);
+  if (!patch.set_annotations().empty() || !patch.remove_annotations().empty()) {
+    body += ",\"annotations\":";
+    AppendMapPatch(patch.set_annotations(), patch.remove_annotations(), &body);
+  }
+  if (!patch.set_labels().empty() || !patch.remove_labels().empty()) {
+    body += ",\"labels\":";
+    AppendMapPatch(patch.set_labels(), patch.remove_labels(), &body);
+  }
+  body += "}}";
+  return request;
+}
+
+absl::string_view StatusText(v1beta1::SetPodCondition::Status status) {
+  switch (status) {
+    case v1beta1::SetPodCondition::STATUS_TRUE:
+      return "True";
+    case v1beta1::SetPodCondition::STATUS_FALSE:
+      return "False";
+    default:
+      return "Unknown";
+  }
+}
+
+EffectRequest ConditionRequest(const v1beta1::SetPodCondition& condition, const v1beta1::Pod& pod,
+                               absl::Time wall) {
+  EffectRequest request;
+  request.path = PodStatusPath(pod.namespace_(), pod.name());
+  std::string& body = request.body;
+  body = StatusPatchStart(pod.uid());
+  body += "\"conditions\":[{\"lastProbeTime\":null";
+  AppendField("lastTransitionTime", SecondsText(wall), &body);
+  // An empty one clears an earlier message.
+  AppendField("message", condition.message(), &body);
+  if (pod.generation() != 0) absl::StrAppend(&body, ",\"observedGeneration\":", pod.generation());
+  AppendField("reason", condition.reason(), &body);
+  AppendField("status", StatusText(condition.status()), &body);
+  AppendField("type", condition.type(), &body);
+  body += "}]}}";
   return request;
 }
 
@@ -360,7 +432,8 @@ absl::Status CheckNames(const v1beta1::Effect& effect) {
 
 }  // namespace
 
-absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod) {
+absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod,
+                                        absl::Time wall) {
   if (absl::Status names = CheckNames(effect); !names.ok()) return names;
   if (effect.has_bind_volume()) return BindVolumeRequest(effect.bind_volume());
   if (effect.has_select_node()) return SelectNodeRequest(effect.select_node());
@@ -371,7 +444,16 @@ absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1b
     if (pod == nullptr) return absl::InvalidArgumentError("the claim requires a pod");
     return ReportRequest(effect.report_extended_resource_claim(), *pod);
   }
+  if (effect.has_patch_pod() || effect.has_set_pod_condition()) {
+    if (pod == nullptr) return absl::InvalidArgumentError("the effect requires a pod");
+    if (effect.has_patch_pod()) return PatchPodRequest(effect.patch_pod(), *pod);
+    return ConditionRequest(effect.set_pod_condition(), *pod, wall);
+  }
   return absl::UnimplementedError("unknown effect");
+}
+
+std::string NamespaceOf(const EventFields& event) {
+  return event.pod_namespace.empty() ? "default" : event.pod_namespace;
 }
 
 std::string EventsPath(absl::string_view event_namespace) {
@@ -391,7 +473,12 @@ std::string EventBody(const EventFields& event) {
   body.reserve(640 + event.note.size());
   body += "{\"kind\":\"Event\",\"apiVersion\":\"events.k8s.io/v1\",\"metadata\":{\"name\":";
   AppendJsonString(event.name, &body);
-  AppendField("namespace", event.pod_namespace, &body);
+  AppendField("namespace", NamespaceOf(event), &body);
+  if (!event.plugin.empty()) {
+    body += ",\"annotations\":{\"outboard.dev/plugin\":";
+    AppendJsonString(event.plugin, &body);
+    body += "}";
+  }
   body += "}";
   AppendField("eventTime", MicrosText(event.event_time), &body);
   if (event.series_count > 0) {
@@ -403,11 +490,12 @@ std::string EventBody(const EventFields& event) {
   AppendField("reportingInstance", event.reporting_instance, &body);
   AppendField("action", event.action, &body);
   AppendField("reason", event.reason, &body);
-  body += ",\"regarding\":{\"kind\":\"Pod\"";
-  AppendField("namespace", event.pod_namespace, &body);
+  body += ",\"regarding\":{\"kind\":";
+  AppendJsonString(event.kind, &body);
+  if (!event.pod_namespace.empty()) AppendField("namespace", event.pod_namespace, &body);
   AppendField("name", event.pod_name, &body);
   AppendField("uid", event.pod_uid, &body);
-  body += ",\"apiVersion\":\"v1\"";
+  AppendField("apiVersion", event.api_version, &body);
   if (!event.pod_resource_version.empty())
     AppendField("resourceVersion", event.pod_resource_version, &body);
   body += "}";

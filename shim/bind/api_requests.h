@@ -82,25 +82,28 @@ bool IsPodGone(const kube::ApiResponse& answer);
 // The request for an effect, with the object's uid and resourceVersion as preconditions: a patch,
 // or for custom resources the object itself. `pod` is the pod being scheduled; may be null.
 //
-// Errors: UNIMPLEMENTED for an unknown effect. INVALID_ARGUMENT for an object of another resource,
-// for a name that would lead to another path, and for an effect that requires a pod if `pod` is
-// null.
+// `wall` is the time of the write. Events are not requests of their own: see event_recorder.h.
+// Errors: UNIMPLEMENTED for an unknown effect and for an event. INVALID_ARGUMENT for an object of
+// another resource, for a name that would lead to another path, and for an effect that requires a
+// pod if `pod` is null.
 struct EffectRequest {
   kube::Method method = kube::Method::kPatch;
   std::string path;
   std::string content_type{kube::kStrategicMergePatch};
   std::string body;
-  // RESOURCE.VERSION.GROUP of the object in the answer, and its path. Empty: another kind, or no
-  // object.
+  // RESOURCE.VERSION.GROUP of the object in the answer; empty: hosts do not watch this kind, or no
+  // object. And the object's path, to read it if the outcome is unknown; empty: it is not read.
   std::string resource;
   std::string object_path;
 };
-absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod);
+absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod,
+                                        absl::Time wall);
 
-// An event of events.k8s.io/v1 about a pod.
+// An event of events.k8s.io/v1 about a pod, or about another object: then the fields pod_* are that
+// object's.
 struct EventFields {
   std::string name;
-  std::string pod_namespace;
+  std::string pod_namespace;  // empty: the object has none, and the event is in "default"
   std::string pod_name;
   std::string pod_uid;
   std::string pod_resource_version;
@@ -111,9 +114,14 @@ struct EventFields {
   std::string reason;
   std::string note;
   std::string type;
+  std::string kind = "Pod";
+  std::string api_version = "v1";
+  std::string plugin{};      // that wants the event; empty: the shim's own
   int32_t series_count = 0;  // 0: not a series
   absl::Time series_last_observed;
 };
+// The namespace of the event itself.
+std::string NamespaceOf(const EventFields& event);
 std::string EventsPath(absl::string_view event_namespace);
 std::string EventPath(absl::string_view event_namespace, absl::string_view name);
 std::string EventBody(const EventFields& event);

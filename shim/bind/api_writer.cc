@@ -457,7 +457,7 @@ void ApiWriter::Bind(BindRequest request, absl::Time now, BindDone done) {
 void ApiWriter::Write(const v1beta1::Effect& effect, const v1beta1::Pod* pod, absl::Time now,
                       WriteDone done) {
   auto op = std::make_shared<WriteOperation>();
-  absl::StatusOr<EffectRequest> request = RequestOf(effect, pod);
+  absl::StatusOr<EffectRequest> request = RequestOf(effect, pod, state_->options.wall());
   if (!request.ok()) return done({request.status(), ""}, now);
   op->request = *std::move(request);
   op->done = std::move(done);

@@ -16,6 +16,7 @@
 #include "shim/bind/delays.h"
 #include "shim/bind/sender.h"
 #include "shim/fail_point.h"
+#include "shim/kube/wire/custom_resource_name.h"
 
 namespace outboard::bind {
 namespace {
@@ -29,14 +30,14 @@ constexpr absl::Duration kRefreshTime = absl::Minutes(30);
 
 // The fields that all events of a series share.
 std::string KeyOf(const EventFields& event) {
-  return absl::StrJoin(
-      {event.type, event.action, event.reason, event.reporting_controller, event.pod_namespace,
-       event.pod_name, event.pod_uid, event.pod_resource_version},
-      absl::string_view("\0", 1));
+  return absl::StrJoin({event.type, event.action, event.reason, event.reporting_controller,
+                        event.pod_namespace, event.pod_name, event.pod_uid,
+                        event.pod_resource_version, event.kind, event.api_version, event.plugin},
+                       absl::string_view("\0", 1));
 }
 
 std::string FullName(const EventFields& event) {
-  return absl::StrCat(event.pod_namespace, "/", event.name);
+  return absl::StrCat(NamespaceOf(event), "/", event.name);
 }
 
 // One event to be written.
@@ -141,12 +142,12 @@ void EventRecorder::State::StartReady() {
     if (op->create) {
       request.method = kube::Method::kPost;
       request.accept = std::string(kube::kMetadataOnly);
-      request.path = EventsPath(op->event.pod_namespace);
+      request.path = EventsPath(NamespaceOf(op->event));
       request.body = EventBody(op->event);
     } else {
       request.method = kube::Method::kPatch;
       request.accept = std::string(kube::kMetadataOnly);
-      request.path = EventPath(op->event.pod_namespace, op->event.name);
+      request.path = EventPath(NamespaceOf(op->event), op->event.name);
       request.content_type = std::string(kube::kStrategicMergePatch);
       request.body = EventSeriesPatchBody(op->event);
     }
@@ -174,8 +175,9 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
     ++stats.rejected;
     if (op->ends_series) Forget(op->key);
     OnCreated(op);
-    LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
-                              << op->event.pod_name << " rejected: " << kube::ToStatus(*answer);
+    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " " << op->event.pod_namespace
+                              << "/" << op->event.pod_name
+                              << " rejected: " << kube::ToStatus(*answer);
   } else {
     Retry(op, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);
   }
@@ -187,8 +189,8 @@ void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status,
   if (op->tries >= kMaxTries || options.fence.Passed()) {
     ++stats.rejected;
     OnCreated(op);
-    LOG_EVERY_N(WARNING, 100) << "Event about pod " << op->event.pod_namespace << "/"
-                              << op->event.pod_name << " not written: " << status
+    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " " << op->event.pod_namespace
+                              << "/" << op->event.pod_name << " not written: " << status
                               << "; not retrying";
     return;
   }
@@ -284,6 +286,32 @@ PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile
   return event;
 }
 
+absl::StatusOr<PodEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
+                                     absl::string_view profile) {
+  const v1beta1::RecordEvent& wanted = effect.record_event();
+  PodEvent event;
+  if (!wanted.resource().empty()) {
+    const auto resource = kube::ParseCustomResourceName(wanted.resource());
+    if (!resource.ok()) return resource.status();
+    event.profile = std::string(profile);
+    event.pod_namespace = wanted.namespace_();
+    event.pod_name = wanted.name();
+    event.pod_uid = wanted.uid();
+    event.kind = wanted.kind();
+    event.api_version = resource->api_version();
+  } else if (pod != nullptr) {
+    event = AboutPod(*pod, profile);
+  } else {
+    return absl::InvalidArgumentError("the event requires a pod or an object");
+  }
+  event.plugin = effect.plugin();
+  event.type = wanted.type() == v1beta1::RecordEvent::TYPE_WARNING ? "Warning" : "Normal";
+  event.reason = wanted.reason();
+  event.action = wanted.action();
+  event.note = TruncateNote(wanted.note());
+  return event;
+}
+
 EventRecorder::EventRecorder(kube::ApiClient* client, Executor executor,
                              EventRecorderOptions options)
     : state_(std::make_shared<State>(client, std::move(executor), std::move(options))) {}
@@ -313,7 +341,10 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
   fields.reason = std::move(event.reason);
   fields.note = std::move(event.note);
   fields.type = std::move(event.type);
-  if (fields.reason != "Scheduled") {
+  fields.kind = std::move(event.kind);
+  fields.api_version = std::move(event.api_version);
+  fields.plugin = std::move(event.plugin);
+  if (fields.reason != "Scheduled" || !fields.plugin.empty()) {
     op->key = KeyOf(fields);
     auto it = state.by_key.find(op->key);
     if (it != state.by_key.end()) {

@@ -1,4 +1,4 @@
-// Writes events.k8s.io/v1 events about pods, like client-go's recorder.
+// Writes events.k8s.io/v1 events about pods and other objects, like client-go's recorder.
 #ifndef OUTBOARD_SHIM_BIND_EVENT_RECORDER_H_
 #define OUTBOARD_SHIM_BIND_EVENT_RECORDER_H_
 
@@ -7,9 +7,11 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/effect.pb.h"
 #include "shim/bind/executor.h"
 #include "shim/bind/fence.h"
 #include "shim/kube/api_client.h"
@@ -42,7 +44,7 @@ struct EventRecorderStats {
   size_t in_flight = 0;
 };
 
-// An event about a pod.
+// An event about a pod, or about another object: see EventFields.
 struct PodEvent {
   std::string pod_namespace;
   std::string pod_name;
@@ -53,6 +55,9 @@ struct PodEvent {
   std::string reason;
   std::string action;
   std::string note;  // at most 1024 bytes
+  std::string kind = "Pod";
+  std::string api_version = "v1";
+  std::string plugin{};  // that wants the event; empty: the shim's own
 };
 
 // kube-scheduler's events, with its texts.
@@ -64,13 +69,17 @@ PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view pro
 // not bound yet and only lost its assumed node.
 PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
                         absl::string_view preemptor_uid, absl::string_view node, bool in_memory);
+// A plugin's event, about `pod` unless it names an object.
+// Errors: INVALID_ARGUMENT if it names neither, or a resource that plugins may not use.
+absl::StatusOr<PodEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
+                                     absl::string_view profile);
 
 // Never blocks and never delays a bind: has its own queue and its own limit on requests in flight.
 //
 // Equal events (all fields except note and time) within 6 minutes form a series, as in client-go:
 // the second event patches count 2 once the first has been answered, later ones only count. The
 // count is written after 30 minutes and when the series ends, 6 minutes after its last event.
-// "Scheduled" happens once per pod and is not remembered.
+// "Scheduled" of the shim itself happens once per pod and is not remembered.
 //
 // Threading: scheduling thread only. The client's callbacks only post to the executor.
 // Lifetime: the client outlives this object. Answers after its destruction are dropped.

@@ -202,6 +202,8 @@ struct ShimConfig {
   PreemptionLimits preemption;
   std::vector<FailurePolicyRule> failure_policies;
   std::vector<CustomResourceRule> custom_resources;
+  // Keys of Kubernetes that plugins may set on the pod that is being placed.
+  std::vector<std::string> allowed_pod_keys;
   std::optional<ExtenderConfig> extender;  // absent: no extender
   WorkloadLabels metrics;
   ObjectReading reading;

@@ -213,6 +213,8 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     }
     out << YAML::EndSeq;
   }
+  if (!shim.allowed_pod_keys.empty())
+    out << YAML::Key << "allowedPodKeys" << YAML::Value << YAML::Flow << shim.allowed_pod_keys;
   if (shim.extender.has_value()) {
     out << YAML::Key << "extender" << YAML::Value << YAML::BeginMap;
     Text(out, "address", shim.extender->address);

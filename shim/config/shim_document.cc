@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "shim/config/documents.h"
 #include "shim/kube/wire/custom_resource_name.h"
+#include "shim/kube/wire/name_rules.h"
 
 namespace outboard::config {
 namespace {
@@ -262,10 +263,20 @@ constexpr NamedVerb kVerbs[] = {{"create", v1beta1::DeclaredResource::VERB_CREAT
                                 {"patch", v1beta1::DeclaredResource::VERB_PATCH},
                                 {"patchStatus", v1beta1::DeclaredResource::VERB_PATCH_STATUS}};
 
-// A version of Kubernetes' usual form: v1, v1alpha1, v2beta3.
-bool IsUsualVersion(absl::string_view version) {
-  return version.size() > 1 && version[0] == 'v' &&
-         absl::ascii_isdigit(static_cast<unsigned char>(version[1]));
+void ReadAllowedPodKeys(MapReader& reader, std::vector<std::string>* keys) {
+  reader.StringList("allowedPodKeys", keys);
+  for (const std::string& key : *keys) {
+    if (const std::string fault = kube::CheckQualifiedName(key); !fault.empty()) {
+      reader.problems().Add(reader.where("allowedPodKeys"),
+                            absl::StrCat("Invalid value: \"", key, "\": ", fault));
+    }
+  }
+}
+
+// Pods, nodes and namespaces are not watched for it.
+bool IsWriteOnly(const CustomResourceRule& rule) {
+  const auto name = kube::ParseCustomResourceName(rule.resource);
+  return name.ok() && kube::IsWriteOnly(*name);
 }
 
 void ReadCustomResource(MapReader& reader, CustomResourceRule* rule,
@@ -275,7 +286,7 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule,
     reader.problems().Add(reader.where("resource"), "Required value");
   } else if (const auto name = kube::ParseCustomResourceName(rule->resource); !name.ok()) {
     reader.problems().Add(reader.where("resource"), std::string(name.status().message()));
-  } else if (!IsUsualVersion(name->version)) {
+  } else if (!kube::IsUsualVersion(name->version)) {
     // Legal, but more often the version was forgotten.
     const Location where = reader.where("resource");
     warnings->push_back(reader.problems().Line(
@@ -301,6 +312,12 @@ void ReadCustomResource(MapReader& reader, CustomResourceRule* rule,
         absl::StrCat("expected create, update, updateStatus, delete, patch or patchStatus, got \"",
                      verb, "\"",
                      hint.empty() ? "; the resource is always listed and watched" : hint));
+  }
+  if (verbs.empty() && IsWriteOnly(*rule)) {
+    reader.problems().Add(reader.where("resource"),
+                          absl::StrCat(rule->resource,
+                                       " needs verbs: hosts get these objects anyway, and plugins "
+                                       "may only write them here"));
   }
   reader.StringList("namespaces", &rule->namespaces);
 }
@@ -452,6 +469,7 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
     }
     out->custom_resources.push_back(std::move(rule));
   });
+  ReadAllowedPodKeys(reader, &out->allowed_pod_keys);
   reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
   reader.Map("metrics", [&](MapReader& r) { ReadWorkloadLabels(r, &out->metrics); });
   ReadEnvironmentVariables(reader, &out->reading.environment_variables);

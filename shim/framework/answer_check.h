@@ -119,7 +119,7 @@ bool HasKey(const v1beta1::Effect& effect);
 
 // Checks the effects that Reserve requests for a pod on a node: only on the pod's own claims and
 // volumes for them, each at most once. Writes of objects are checked by CheckObjectWrite
-// (custom_resources.h). Pure.
+// (custom_resources.h), changes of the pod and events by CheckPodEffect (pod_effects.h). Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
                           const v1beta1::Pod& pod, const std::string& node_name);

@@ -20,10 +20,19 @@ struct ObjectWrite {
   const std::string& resource;
   const std::string& ns;
   const std::string& name;
-  DeclaredResource::Verb verb;
+  DeclaredResource::Verb verb;  // unspecified: an event about the object
 };
 
-std::string VerbText(DeclaredResource::Verb verb) { return absl::AsciiStrToLower(ShortName(verb)); }
+std::string VerbText(DeclaredResource::Verb verb) {
+  if (verb == DeclaredResource::VERB_UNSPECIFIED) return "record an event about";
+  return absl::AsciiStrToLower(ShortName(verb));
+}
+
+template <typename Verbs>
+bool Has(const Verbs& verbs, DeclaredResource::Verb verb) {
+  return verb == DeclaredResource::VERB_UNSPECIFIED ||
+         absl::c_linear_search(verbs, static_cast<int>(verb));
+}
 
 absl::Status TooLong(const v1beta1::Effect& effect, size_t bytes) {
   return absl::InternalError(absl::StrCat(effect.plugin(), " writes an object of ", bytes,
@@ -47,13 +56,12 @@ absl::Status Check(const ObjectWrite& write, const v1beta1::Effect& effect,
   const auto declared = absl::c_find_if(plugin->declared_resources(), [&](const auto& known) {
     return known.resource() == write.resource;
   });
-  if (declared == plugin->declared_resources().end() ||
-      !absl::c_linear_search(declared->verbs(), static_cast<int>(write.verb))) {
+  if (declared == plugin->declared_resources().end() || !Has(declared->verbs(), write.verb)) {
     return wrong("the plugin did not declare this");
   }
   const auto rule = absl::c_find_if(
       rules, [&](const CustomResourceRule& known) { return known.resource == write.resource; });
-  if (rule == rules.end() || !absl::c_linear_search(rule->verbs, write.verb) ||
+  if (rule == rules.end() || !Has(rule->verbs, write.verb) ||
       (!rule->namespaces.empty() && !absl::c_linear_search(rule->namespaces, write.ns))) {
     const absl::Status refused =
         wrong("customResources in the configuration of the shim do not allow that");
@@ -97,6 +105,12 @@ absl::Status CheckObjectWrite(const v1beta1::Effect& effect,
                  effect, host, rules);
   }
   if (effect.has_patch_object()) return CheckPatch(effect, host, rules);
+  if (IsObjectEvent(effect)) {
+    const v1beta1::RecordEvent& event = effect.record_event();
+    return Check(
+        {event.resource(), event.namespace_(), event.name(), DeclaredResource::VERB_UNSPECIFIED},
+        effect, host, rules);
+  }
   if (!effect.has_put_object()) return absl::OkStatus();
   const v1beta1::PutObject& put = effect.put_object();
   const bool creates = put.uid().empty();
@@ -115,8 +129,13 @@ bool IsObjectWrite(const v1beta1::Effect& effect) {
   return effect.has_put_object() || effect.has_patch_object() || effect.has_delete_object();
 }
 
+bool IsObjectEvent(const v1beta1::Effect& effect) {
+  return effect.has_record_event() && !effect.record_event().resource().empty();
+}
+
 const std::string& WrittenObject(const v1beta1::Effect& effect) {
   return effect.has_put_object()     ? effect.put_object().name()
+         : effect.has_record_event() ? effect.record_event().name()
          : effect.has_patch_object() ? effect.patch_object().name()
                                      : effect.delete_object().name();
 }

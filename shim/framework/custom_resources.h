@@ -1,4 +1,4 @@
-// Which writes of custom resource objects plugins may request.
+// Which writes of objects of declared resources plugins may request.
 #ifndef OUTBOARD_SHIM_FRAMEWORK_CUSTOM_RESOURCES_H_
 #define OUTBOARD_SHIM_FRAMEWORK_CUSTOM_RESOURCES_H_
 
@@ -19,7 +19,7 @@ struct CustomResourceRule {
 };
 
 // Whether the write of an object is complete, of a resource that its plugin declared, and allowed.
-// OK for other kinds of effects. Pure.
+// An event about an object needs no verb. OK for other kinds of effects. Pure.
 // Errors: INTERNAL, as for every unusable answer; PERMISSION_DENIED if it is not allowed but the
 // plugin declared it optional, which is not a fault.
 absl::Status CheckObjectWrite(const v1beta1::Effect& effect,
@@ -29,6 +29,9 @@ absl::Status CheckObjectWrite(const v1beta1::Effect& effect,
 // Whether the effect writes an object of a declared resource. Plugins may also request these
 // outside of an attempt. Pure.
 bool IsObjectWrite(const v1beta1::Effect& effect);
+// Whether the effect is an event about such an object. Plugins may record these, too, outside of an
+// attempt. Pure.
+bool IsObjectEvent(const v1beta1::Effect& effect);
 // The object's name; empty for other kinds of effects. Pure.
 const std::string& WrittenObject(const v1beta1::Effect& effect);
 

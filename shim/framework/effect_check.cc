@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
+#include "shim/framework/pod_effects.h"
 #include "shim/kube/wire/name_rules.h"
 
 namespace outboard::framework {
@@ -74,7 +75,9 @@ absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1beta1::Effec
 }  // namespace
 
 absl::Status CheckEffectSize(const v1beta1::Effect& effect) {
-  if (effect.has_report_extended_resource_claim()) return absl::OkStatus();
+  // These have bounds of their own.
+  if (effect.has_report_extended_resource_claim() || effect.has_patch_pod())
+    return absl::OkStatus();
   // The bodies of objects have a bound of their own.
   const size_t rest = effect.ByteSizeLong() - effect.put_object().json().size() -
                       effect.patch_object().json().size();
@@ -111,6 +114,7 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effe
       if (absl::Status wrong = CheckOrder(effects, effect); !wrong.ok()) return wrong;
       continue;
     }
+    if (IsPodEffect(effect)) continue;
     if (effect.has_report_extended_resource_claim()) {
       if (absl::Status wrong = CheckReport(effects, effect.report_extended_resource_claim(), pod);
           !wrong.ok()) {

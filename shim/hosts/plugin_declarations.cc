@@ -7,14 +7,35 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/framework/answer_check.h"
 #include "shim/hosts/needed_fields.h"
+#include "shim/kube/wire/custom_resource_name.h"
 
 namespace outboard::hosts {
 namespace {
 
+// Why plugins cannot declare the resource at all; "" if they can.
+std::string DeclarationProblem(const v1beta1::DeclaredResource& wanted) {
+  const auto name = kube::ParseCustomResourceName(wanted.resource());
+  if (!name.ok()) {
+    return absl::StrCat(" declares resource ", framework::CutText(wanted.resource(), kMaxNameShown),
+                        ": ", name.status().message());
+  }
+  if (!kube::IsWriteOnly(*name) || !wanted.verbs().empty()) return "";
+  return absl::StrCat(" declares ", wanted.resource(),
+                      " without verbs; hosts get these objects as messages of their own, and "
+                      "plugins may only write them");
+}
+
 void CheckCustomResources(const config::Config& config, const std::string& profile,
                           const v1beta1::PluginInfo& plugin, std::vector<std::string>* problems) {
   for (const v1beta1::DeclaredResource& wanted : plugin.declared_resources()) {
+    const std::string problem = wanted.optional() ? "" : DeclarationProblem(wanted);
+    if (!problem.empty()) {
+      problems->push_back(absl::StrCat(config.file, ": profile \"", profile, "\": plugin ",
+                                       plugin.name(), problem));
+      continue;
+    }
     const auto& rules = config.shim.custom_resources;
     const auto rule = std::find_if(rules.begin(), rules.end(), [&](const auto& known) {
       return known.resource == wanted.resource();

@@ -89,7 +89,7 @@ Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& reso
   const std::string name = resource.full_name();
   const auto not_served = absl::UnimplementedError("only JSON is supported");
   Resource<kube::ClusterObject> custom;
-  custom.name = absl::StrCat(resource.resource, ".", resource.group);
+  custom.name = absl::StrCat(resource.resource, resource.group.empty() ? "" : ".", resource.group);
   custom.path = resource.path();
   custom.decode = [not_served](Decoder&, absl::string_view) { return not_served; };
   custom.decode_list = [not_served](Decoder&, absl::string_view) { return not_served; };

@@ -83,6 +83,7 @@ struct EffectOrder {
   uint64_t attempt_id = 0;  // 0: a background write, for no pod
   kube::PodPtr pod;         // null: for no pod
   v1beta1::Effect effect;   // a patch names the uid, also of an object created by an earlier effect
+  std::string profile{};    // of a background write; else the pod has it
 };
 
 // Evicts a pod for a more important pod.

@@ -10,6 +10,7 @@
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
+#include "shim/framework/pod_effects.h"
 #include "shim/framework/volume_effects.h"
 
 namespace outboard::scheduler {
@@ -199,6 +200,7 @@ absl::StatusOr<v1beta1::ReserveResponse> HostCalls::Reserve(
   for (const v1beta1::Effect& effect : answer->effects()) {
     bad.Update(
         framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
+    bad.Update(framework::CheckPodEffect(effect, state_.options.allowed_pod_keys));
   }
   if (!bad.ok()) state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
   OnHostCallEnded(point.host_name, HostCall::kReserve, bad, now);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
+#include "shim/framework/pod_effects.h"
 #include "shim/scheduler/cluster_event_handler.h"
 
 namespace outboard::scheduler {
@@ -48,13 +49,16 @@ PushEnd ObjectWrites::HandleBackgroundWrite(const std::string& name, HostRecord*
     VLOG(3) << allowed.message();
     return PushEnd::NotApplied(PushResult::OUTCOME_FORBIDDEN, allowed.message());
   }
-  if (!framework::IsObjectWrite(effect) || !effect.patch_object().after().empty()) {
+  if ((!framework::IsObjectWrite(effect) && !framework::IsObjectEvent(effect)) ||
+      !effect.patch_object().after().empty()) {
     return PushEnd::Refused(
         absl::InternalError("a host pushes an effect that only a pod's bind can have"));
   }
   if (!framework::HasKey(effect))
     return PushEnd::Refused(absl::InternalError("a host pushes an effect without a key"));
   if (!allowed.ok()) return PushEnd::Refused(allowed);
+  if (absl::Status wrong = framework::CheckPodEffect(effect, {}); !wrong.ok())
+    return PushEnd::Refused(wrong);
   if (absl::Status size = framework::CheckEffectSize(effect); !size.ok())
     return PushEnd::Refused(size);
   const auto dropped = [&](PushEnd::Outcome outcome, absl::string_view why) {
@@ -73,8 +77,16 @@ PushEnd ObjectWrites::HandleBackgroundWrite(const std::string& name, HostRecord*
   if (running_.size() >= kMaxBackgroundWrites)
     return dropped(PushResult::OUTCOME_FAILED, "too many writes are in progress");
   running_[key] = {name, host->instances, push.push_id()};
-  state_.actions->Write({this, 0, nullptr, effect}, now);
+  state_.actions->Write({this, 0, nullptr, effect, ProfileOf(effect.plugin(), name)}, now);
   return PushEnd();
+}
+
+std::string ObjectWrites::ProfileOf(const std::string& plugin, const std::string& host) const {
+  std::string first;
+  for (const auto& [profile, plan] : state_.plans.all()) {
+    if (plan.Serves(host, plugin) && (first.empty() || profile < first)) first = profile;
+  }
+  return first;
 }
 
 void ObjectWrites::Answer(const Source& source, const absl::Status& status) {

@@ -47,6 +47,8 @@ class ObjectWrites final : public EffectOutcomeHandler {
     uint64_t instance = 0;  // HostRecord::instances
     uint64_t push_id = 0;
   };
+  // The first profile, by name, in which the host serves the plugin: the reporter of its events.
+  std::string ProfileOf(const std::string& plugin, const std::string& host) const;
   void Answer(const Source& source, const absl::Status& status);
   // The first version that contains everything listed at the start is on its way to the host.
   void MarkCachesSynced(HostRecord* host, absl::Time now);

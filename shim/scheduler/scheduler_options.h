@@ -69,6 +69,9 @@ struct SchedulerOptions {
   size_t max_evictions_per_minute = 0;
   // The custom resources that plugins may write.
   std::vector<framework::CustomResourceRule> custom_resources;
+  // Keys of Kubernetes among labels and annotations that plugins may change on the pod that is
+  // being placed.
+  std::vector<std::string> allowed_pod_keys;
   // Hosts return the terms of their scores; for diagnosing single pods.
   bool explain = false;
 };

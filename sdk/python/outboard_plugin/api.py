@@ -212,8 +212,9 @@ class Plugin:
         """Instead of score: returns a score for each node, in order; may scale scores to 0 to 100."""
         return [self.score(pod, node) for node in nodes]
 
-    def reserve(self, pod: Pod, node: Node) -> Verdict:
-        """Return Reject to release the node."""
+    def reserve(self, pod: Pod, node: Node) -> Union[Reject, Sequence[Any], None]:
+        """Return Reject to release the node, or the writes that the shim carries out before it binds the pod, in their order
+        (see outboard_plugin.effects)."""
 
     def unreserve(self, pod: Pod, node: Optional[Node]) -> None:
         """The pod releases the node, whether reserve was called or not. `node` is None if it no longer exists."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Set, Tuple
 
-from outboard_plugin import answers, api
+from outboard_plugin import answers, api, effects
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host, Session, point_value
 from outboard_plugin.proto import pb
@@ -227,12 +227,15 @@ class Calls:
             for i, (name, plugin) in enumerate(plugins):
                 try:
                     said = plugin.reserve(pod, node)
-                    status = answers.status(name, said) if said is not None else None
+                    status = answers.status(name, said) if isinstance(said, api.Reject) else None
+                    if status is None:
+                        response.effects.extend(effects.of_plugin(name, said))
                 except Exception as error:  # pylint: disable=broad-except
                     status = answers.failure(name, error)
                 if status is None:
                     continue
                 self._unreserve(plugins[: i + 1], pod, node)
+                del response.effects[:]
                 response.rejection.CopyFrom(status)
                 break
             return response

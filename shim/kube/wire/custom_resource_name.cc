@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -11,6 +12,9 @@
 
 namespace outboard::kube {
 namespace {
+
+// Built-in groups without a dot. The core group is empty.
+constexpr absl::string_view kShortGroups[] = {"apps", "autoscaling", "batch", "policy"};
 
 // Built-in groups with a dot.
 constexpr absl::string_view kOwnGroups[] = {
@@ -33,7 +37,20 @@ constexpr absl::string_view kOwnGroups[] = {
     "storagemigration.k8s.io",
 };
 
+// A group without a dot could also be a version that was forgotten.
+bool IsGroup(const CustomResourceName& name) {
+  if (absl::StrContains(name.group, '.')) return CheckSubdomain(name.group).empty();
+  if (!IsUsualVersion(name.version)) return false;
+  return name.group.empty() || std::find(std::begin(kShortGroups), std::end(kShortGroups),
+                                         name.group) != std::end(kShortGroups);
+}
+
 }  // namespace
+
+bool IsUsualVersion(absl::string_view version) {
+  return version.size() > 1 && version[0] == 'v' &&
+         absl::ascii_isdigit(static_cast<unsigned char>(version[1]));
+}
 
 bool IsOwnGroup(absl::string_view group) {
   return !absl::StrContains(group, '.') ||
@@ -43,12 +60,17 @@ bool IsOwnGroup(absl::string_view group) {
 std::string CustomResourceName::path() const { return path(""); }
 
 std::string CustomResourceName::path(absl::string_view ns) const {
-  return absl::StrCat("/apis/", group, "/", version, ns.empty() ? "" : "/namespaces/", ns, "/",
-                      resource);
+  return absl::StrCat(group.empty() ? "/api/" : "/apis/", api_version(),
+                      ns.empty() ? "" : "/namespaces/", ns, "/", resource);
 }
 
 std::string CustomResourceName::path(absl::string_view ns, absl::string_view name) const {
   return absl::StrCat(path(ns), "/", name);
+}
+
+bool IsWriteOnly(const CustomResourceName& name) {
+  return name.group.empty() &&
+         (name.resource == "pods" || name.resource == "nodes" || name.resource == "namespaces");
 }
 
 absl::StatusOr<CustomResourceName> ParseCustomResourceName(absl::string_view text) {
@@ -62,12 +84,15 @@ absl::StatusOr<CustomResourceName> ParseCustomResourceName(absl::string_view tex
   name.group = std::string(second.second);
   // Parts of a path must not lead to another path.
   if (!CheckDnsLabel(name.resource).empty() || !CheckDnsLabel(name.version).empty() ||
-      !CheckSubdomain(name.group).empty() || !absl::StrContains(name.group, '.')) {
+      !IsGroup(name) || absl::EndsWith(text, ".")) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text,
                      "\" is not RESOURCE.VERSION.GROUP, for example "
-                     "trainingjobplacements.v1alpha1.accelerator.sched.io"));
+                     "trainingjobplacements.v1alpha1.accelerator.sched.io, or RESOURCE.VERSION of "
+                     "Kubernetes' core group, for example configmaps.v1"));
   }
+  if (name.group.empty() && name.resource == "secrets")
+    return absl::InvalidArgumentError("Secrets cannot be read or written by plugins");
   return name;
 }
 
