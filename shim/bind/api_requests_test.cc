@@ -60,14 +60,14 @@ TEST(RequestOf, BindsAVolume) {
   bind->mutable_claim()->set_uid("u2");
   bind->set_claim_resource_version("8");
   bind->set_bound_by_controller(true);
-  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/api/v1/persistentvolumes/pv1");
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path, "/api/v1/persistentvolumes/pv1");
   EXPECT_EQ(
-      RequestOf(effect, nullptr)->body,
+      RequestOf(effect, nullptr, kNow)->body,
       R"({"metadata":{"uid":"u1","resourceVersion":"7","annotations":{"pv.kubernetes.io/bound-by-controller":"yes"}},)"
       R"("spec":{"claimRef":{"kind":"PersistentVolumeClaim","apiVersion":"v1","namespace":"ns","name":"data","uid":"u2","resourceVersion":"8"}}})");
   bind->set_bound_by_controller(false);
-  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect, nullptr)->body));
-  EXPECT_EQ(RequestOf(effect, nullptr)->body.find("annotations"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::accept(RequestOf(effect, nullptr, kNow)->body));
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->body.find("annotations"), std::string::npos);
 }
 
 // Names come from hosts. Each of these would lead to another path, or to another object.
@@ -89,7 +89,7 @@ TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
     del.mutable_delete_object()->set_resource("things.v1.example.com");
     del.mutable_delete_object()->set_name(name);
     for (const v1beta1::Effect* effect : {&volume, &claim, &put, &patch, &del}) {
-      EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(*effect, nullptr).status()))
+      EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(*effect, nullptr, kNow).status()))
           << effect->ShortDebugString();
     }
   }
@@ -97,7 +97,7 @@ TEST(RequestOf, RefusesNamesThatLeadToAnotherPath) {
     v1beta1::Effect claim;
     claim.mutable_select_node()->set_namespace_(ns);
     claim.mutable_select_node()->set_name("data");
-    EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(claim, nullptr).status())) << ns;
+    EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(claim, nullptr, kNow).status())) << ns;
   }
 }
 
@@ -109,11 +109,12 @@ TEST(RequestOf, SelectsANode) {
   select->set_uid("u2");
   select->set_resource_version("8");
   select->set_node_name("n1");
-  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/api/v1/namespaces/ns/persistentvolumeclaims/data");
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path,
+            "/api/v1/namespaces/ns/persistentvolumeclaims/data");
   EXPECT_EQ(
-      RequestOf(effect, nullptr)->body,
+      RequestOf(effect, nullptr, kNow)->body,
       R"({"metadata":{"uid":"u2","resourceVersion":"8","annotations":{"volume.kubernetes.io/selected-node":"n1"}}})");
-  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1beta1::Effect(), nullptr).status()));
+  EXPECT_TRUE(absl::IsUnimplemented(RequestOf(v1beta1::Effect(), nullptr, kNow).status()));
 }
 
 v1beta1::Effect PutWidget() {
@@ -127,7 +128,7 @@ v1beta1::Effect PutWidget() {
 }
 
 TEST(RequestOf, CreatesAnObject) {
-  const auto request = RequestOf(PutWidget(), nullptr);
+  const auto request = RequestOf(PutWidget(), nullptr, kNow);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->method, kube::Method::kPost);
   EXPECT_EQ(request->path, "/apis/example.com/v1/namespaces/ns/widgets");
@@ -141,14 +142,15 @@ TEST(RequestOf, ReplacesAnObjectOrItsStatus) {
   v1beta1::Effect effect = PutWidget();
   effect.mutable_put_object()->set_uid("u");
   effect.mutable_put_object()->set_resource_version("7");
-  EXPECT_EQ(RequestOf(effect, nullptr)->method, kube::Method::kPut);
-  EXPECT_EQ(RequestOf(effect, nullptr)->path, "/apis/example.com/v1/namespaces/ns/widgets/w");
-  EXPECT_NE(RequestOf(effect, nullptr)->body.find(R"("resourceVersion":"7")"), std::string::npos);
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->method, kube::Method::kPut);
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path, "/apis/example.com/v1/namespaces/ns/widgets/w");
+  EXPECT_NE(RequestOf(effect, nullptr, kNow)->body.find(R"("resourceVersion":"7")"),
+            std::string::npos);
   effect.mutable_put_object()->set_status(true);
-  EXPECT_EQ(RequestOf(effect, nullptr)->path,
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path,
             "/apis/example.com/v1/namespaces/ns/widgets/w/status");
   effect.mutable_put_object()->set_json("nonsense");
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()));
 }
 
 TEST(RequestOf, PatchesAnObjectOrItsStatus) {
@@ -159,7 +161,7 @@ TEST(RequestOf, PatchesAnObjectOrItsStatus) {
   patch->set_name("gpu");
   patch->set_uid("u");
   patch->set_json(R"({"metadata":{"finalizers":["f"],"uid":"another"}})");
-  const auto request = RequestOf(effect, nullptr);
+  const auto request = RequestOf(effect, nullptr, kNow);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->method, kube::Method::kPatch);
   EXPECT_EQ(request->path, "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/gpu");
@@ -168,16 +170,16 @@ TEST(RequestOf, PatchesAnObjectOrItsStatus) {
   patch->set_status(true);
   patch->set_resource_version("7");
   patch->set_json(R"({"status":{"reservedFor":[{"uid":"p"}]}})");
-  EXPECT_EQ(RequestOf(effect, nullptr)->path,
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path,
             "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims/gpu/status");
   EXPECT_EQ(
-      RequestOf(effect, nullptr)->body,
+      RequestOf(effect, nullptr, kNow)->body,
       R"({"status":{"reservedFor":[{"uid":"p"}]},"metadata":{"uid":"u","resourceVersion":"7"}})");
   patch->set_resource("widgets.v1.example.com");
-  EXPECT_EQ(RequestOf(effect, nullptr)->content_type, kube::kMergePatch)
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->content_type, kube::kMergePatch)
       << "the API server supports only this patch type for custom resources";
   patch->set_json("[]");
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()));
 }
 
 TEST(RequestOf, ReportsAClaimForExtendedResources) {
@@ -190,15 +192,16 @@ TEST(RequestOf, ReportsAClaimForExtendedResources) {
     mapping->set_resource_name("example.com/gpu");
     mapping->set_request_name("r");
   }
-  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr).status())) << "without a pod";
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()))
+      << "without a pod";
   v1beta1::Pod pod;
   pod.set_namespace_("ns");
   pod.set_name("p");
   pod.set_uid("u");
-  EXPECT_EQ(RequestOf(effect, &pod)->path, "/api/v1/namespaces/ns/pods/p/status");
-  EXPECT_EQ(RequestOf(effect, &pod)->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(RequestOf(effect, &pod, kNow)->path, "/api/v1/namespaces/ns/pods/p/status");
+  EXPECT_EQ(RequestOf(effect, &pod, kNow)->content_type, kube::kStrategicMergePatch);
   EXPECT_EQ(
-      RequestOf(effect, &pod)->body,
+      RequestOf(effect, &pod, kNow)->body,
       R"({"metadata":{"uid":"u"},"status":{"extendedResourceClaimStatus":{"resourceClaimName":"c","requestMappings":[)"
       R"({"containerName":"a","resourceName":"example.com/gpu","requestName":"r"},)"
       R"({"containerName":"b","resourceName":"example.com/gpu","requestName":"r"}]}}})");
@@ -211,7 +214,7 @@ TEST(RequestOf, DeletesAnObject) {
   del->set_name("w");
   del->set_uid("u");
   del->set_resource_version("7");
-  const auto request = RequestOf(effect, nullptr);
+  const auto request = RequestOf(effect, nullptr, kNow);
   ASSERT_TRUE(request.ok()) << request.status();
   EXPECT_EQ(request->method, kube::Method::kDelete);
   EXPECT_EQ(request->path, "/apis/example.com/v1/widgets/w");
@@ -363,6 +366,91 @@ TEST(EventName, IsThePodAndTheTimeOrAUuid) {
 TEST(TruncateNote, CutsAt1024Bytes) {
   EXPECT_EQ(TruncateNote(std::string(1024, 'x')), std::string(1024, 'x'));
   EXPECT_EQ(TruncateNote(std::string(1025, 'x')), std::string(1020, 'x') + " ...");
+}
+
+v1beta1::Pod PodForEffects() {
+  v1beta1::Pod pod;
+  pod.set_namespace_("ns");
+  pod.set_name("p");
+  pod.set_uid("u");
+  pod.set_generation(3);
+  return pod;
+}
+
+TEST(Effects, APodIsPatchedWithItsUidAsPrecondition) {
+  v1beta1::Effect effect;
+  v1beta1::PatchPod& patch = *effect.mutable_patch_pod();
+  (*patch.mutable_set_annotations())["b"] = "2\"";
+  (*patch.mutable_set_annotations())["c"] = "3";
+  patch.add_remove_annotations("a");
+  (*patch.mutable_set_labels())["l"] = "v";
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()))
+      << "without a pod";
+  const v1beta1::Pod pod = PodForEffects();
+  const auto request = RequestOf(effect, &pod, kNow);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->method, kube::Method::kPatch);
+  EXPECT_EQ(request->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(request->path, "/api/v1/namespaces/ns/pods/p");
+  EXPECT_EQ(request->body, R"({"metadata":{"uid":"u","annotations":{"a":null,"b":"2\"","c":"3"},)"
+                           R"("labels":{"l":"v"}}})");
+  patch.Clear();
+  patch.add_remove_labels("l");
+  EXPECT_EQ(RequestOf(effect, &pod, kNow)->body, R"({"metadata":{"uid":"u","labels":{"l":null}}})");
+}
+
+TEST(Effects, AConditionIsMergedIntoThePodsStatus) {
+  v1beta1::Effect effect;
+  v1beta1::SetPodCondition& condition = *effect.mutable_set_pod_condition();
+  condition.set_type("example.com/Held");
+  condition.set_status(v1beta1::SetPodCondition::STATUS_FALSE);
+  condition.set_reason("NotYet");
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()))
+      << "without a pod";
+  const v1beta1::Pod pod = PodForEffects();
+  const auto request = RequestOf(effect, &pod, kNow);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->path, "/api/v1/namespaces/ns/pods/p/status");
+  EXPECT_EQ(request->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(request->body,
+            R"({"metadata":{"uid":"u"},"status":{"conditions":[{"lastProbeTime":null,)"
+            R"("lastTransitionTime":"2023-11-14T22:13:20Z","message":"","observedGeneration":3,)"
+            R"("reason":"NotYet","status":"False","type":"example.com/Held"}]}})");
+}
+
+TEST(Effects, ObjectsOfKubernetesGetAStrategicMergePatch) {
+  v1beta1::Effect effect;
+  v1beta1::PatchObject& patch = *effect.mutable_patch_object();
+  patch.set_resource("configmaps.v1");
+  patch.set_namespace_("ns");
+  patch.set_name("c");
+  patch.set_uid("u");
+  patch.set_json(R"({"data":{"a":"1"}})");
+  const auto request = RequestOf(effect, nullptr, kNow);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->path, "/api/v1/namespaces/ns/configmaps/c");
+  EXPECT_EQ(request->content_type, kube::kStrategicMergePatch);
+  EXPECT_EQ(request->resource, "configmaps.v1");
+  // Hosts have pods as messages: the answer must not become an object of their caches.
+  patch.set_resource("pods.v1");
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->path, "/api/v1/namespaces/ns/pods/c");
+  EXPECT_EQ(RequestOf(effect, nullptr, kNow)->resource, "");
+  patch.set_resource("secrets.v1");
+  EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()));
+}
+
+TEST(Effects, AConfigMapIsPutUnderTheCoreGroup) {
+  v1beta1::Effect effect;
+  v1beta1::PutObject& put = *effect.mutable_put_object();
+  put.set_resource("configmaps.v1");
+  put.set_namespace_("ns");
+  put.set_name("c");
+  put.set_json(R"({"apiVersion":"v1","kind":"ConfigMap"})");
+  const auto request = RequestOf(effect, nullptr, kNow);
+  ASSERT_TRUE(request.ok()) << request.status();
+  EXPECT_EQ(request->method, kube::Method::kPost);
+  EXPECT_EQ(request->path, "/api/v1/namespaces/ns/configmaps");
+  EXPECT_EQ(request->object_path, "/api/v1/namespaces/ns/configmaps/c");
 }
 
 }  // namespace

@@ -552,6 +552,36 @@ TEST_F(ApiWriterTest, CarriesAnEffectOut) {
   EXPECT_EQ(results[3].resource_version, "43");
 }
 
+TEST_F(ApiWriterTest, PatchesThePodOfTheAttempt) {
+  v1beta1::Pod pod;
+  pod.set_namespace_("ns");
+  pod.set_name("p");
+  pod.set_uid("u");
+  v1beta1::Effect effect;
+  (*effect.mutable_patch_pod()->mutable_set_annotations())["a"] = "1";
+  std::vector<WriteResult> results;
+  const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };
+  writer_->Write(effect, &pod, now_, done);
+  EXPECT_EQ(client_.request().path, "/api/v1/namespaces/ns/pods/p");
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("uid":"u")"));
+  Answer(200, R"({"metadata":{"resourceVersion":"42","uid":"u"}})");
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_TRUE(results[0].status.ok());
+  EXPECT_EQ(results[0].resource_version, "42");
+  EXPECT_EQ(results[0].object, nullptr) << "hosts have pods as messages";
+  // A pod that was recreated under the name.
+  writer_->Write(effect, &pod, now_, done);
+  Answer(422, StatusJson("metadata.uid: Invalid value"));
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_FALSE(results[1].status.ok());
+  // The lease has expired: nothing is sent.
+  fence_ = now_;
+  writer_->Write(effect, &pod, now_, done);
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_TRUE(absl::IsFailedPrecondition(results[2].status));
+  EXPECT_EQ(client_.waiting(), 0u);
+}
+
 TEST_F(ApiWriterTest, ReturnsTheWrittenObject) {
   std::vector<WriteResult> results;
   const auto done = [&](const WriteResult& result, absl::Time) { results.push_back(result); };

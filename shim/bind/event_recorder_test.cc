@@ -333,5 +333,63 @@ TEST_F(EventRecorderTest, AnswersAfterItsEndAreDropped) {
   Drain();
 }
 
+v1beta1::Effect EventEffect(const std::string& plugin) {
+  v1beta1::Effect effect;
+  effect.set_plugin(plugin);
+  v1beta1::RecordEvent& event = *effect.mutable_record_event();
+  event.set_type(v1beta1::RecordEvent::TYPE_WARNING);
+  event.set_reason("Scheduled");
+  event.set_action("Holding");
+  event.set_note("n");
+  return effect;
+}
+
+TEST_F(EventRecorderTest, APluginsEventNamesThePlugin) {
+  const kube::PodObject pod = Pod("p");
+  const auto event = PluginEvent(EventEffect("Keeper"), &pod, "prof");
+  ASSERT_TRUE(event.ok()) << event.status();
+  recorder_->Record(*event, now_);
+  EXPECT_EQ(client_.request().path, "/apis/events.k8s.io/v1/namespaces/ns/events");
+  for (
+      const char* part :
+      {R"("annotations":{"outboard.dev/plugin":"Keeper"})", R"("reportingController":"prof")",
+       R"("type":"Warning")", R"("note":"n")",
+       R"("regarding":{"kind":"Pod","namespace":"ns","name":"p","uid":"uid-p","apiVersion":"v1")"}) {
+    EXPECT_THAT(client_.request().body, HasSubstr(part));
+  }
+  Answer(201);
+  // The same event of another plugin is another one; of the same plugin it is counted.
+  recorder_->Record(*PluginEvent(EventEffect("Other"), &pod, "prof"), now_);
+  EXPECT_EQ(client_.request().method, Method::kPost);
+  Answer(201);
+  recorder_->Record(*event, now_);
+  EXPECT_EQ(client_.request().method, Method::kPatch);
+  Answer(200);
+}
+
+TEST_F(EventRecorderTest, AnEventAboutAnObjectIsInItsNamespace) {
+  v1beta1::Effect effect = EventEffect("Keeper");
+  EXPECT_TRUE(absl::IsInvalidArgument(PluginEvent(effect, nullptr, "prof").status()));
+  v1beta1::RecordEvent& about = *effect.mutable_record_event();
+  about.set_resource("jobs.v1.batch");
+  about.set_namespace_("team");
+  about.set_name("j");
+  about.set_uid("u");
+  about.set_kind("Job");
+  recorder_->Record(*PluginEvent(effect, nullptr, "prof"), now_);
+  EXPECT_EQ(client_.request().path, "/apis/events.k8s.io/v1/namespaces/team/events");
+  EXPECT_THAT(client_.request().body,
+              HasSubstr(R"("regarding":{"kind":"Job","namespace":"team","name":"j","uid":"u",)"
+                        R"("apiVersion":"batch/v1"})"));
+  Answer(201);
+  about.set_resource("classes.v1.example.com");
+  about.clear_namespace_();
+  about.set_kind("Class");
+  recorder_->Record(*PluginEvent(effect, nullptr, "prof"), now_);
+  EXPECT_EQ(client_.request().path, "/apis/events.k8s.io/v1/namespaces/default/events");
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("namespace":"default")"));
+  EXPECT_THAT(client_.request().body, HasSubstr(R"("regarding":{"kind":"Class","name":"j")"));
+}
+
 }  // namespace
 }  // namespace outboard::bind

@@ -368,7 +368,13 @@ TEST(ParseConfig, ShimErrors) {
        "\"Perhaps\""},
       {"customResources: [{resource: widgets, verbs: [create]}]\n",
        "f.yaml:3:20: customResources[0].resource: \"widgets\" is not RESOURCE.VERSION.GROUP, for "
-       "example trainingjobplacements.v1alpha1.accelerator.sched.io"},
+       "example trainingjobplacements.v1alpha1.accelerator.sched.io, or RESOURCE.VERSION of "
+       "Kubernetes' core group, for example configmaps.v1"},
+      {"customResources: [{resource: secrets.v1, verbs: [create]}]\n",
+       "f.yaml:3:20: customResources[0].resource: Secrets cannot be read or written by plugins"},
+      {"customResources: [{resource: pods.v1}]\n",
+       "f.yaml:3:20: customResources[0].resource: pods.v1 needs verbs: hosts get these objects "
+       "anyway, and plugins may only write them here"},
       {"customResources: [{resource: widgets.v1.example.com, verbs: [get]}]\n",
        "f.yaml:3:54: customResources[0].verbs: expected create, update, updateStatus, delete, "
        "patch or patchStatus, got \"get\"; the resource is always listed and watched"},

@@ -61,6 +61,7 @@ deadlines: {cycle: 2s, reserve: 2s, permit: 2s, queue: 2s}
 preemption: {maxEvictionsPerAttempt: 1, maxEvictionsPerMinute: 2}
 failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
 customResources: [{resource: as.v1.example.com, verbs: [create], namespaces: [team]}]
+allowedPodKeys: [app.kubernetes.io/name]
 extender:
   address: 0.0.0.0:3
   profile: mine

@@ -151,5 +151,34 @@ TEST_F(CheckObjectWriteTest, RefusesObjectsThatAreTooLarge) {
               HasSubstr("more than 262144"));
 }
 
+TEST_F(CheckObjectWriteTest, AnEventNeedsTheResourceButNoVerb) {
+  const std::string event =
+      "namespace: 'team-a' name: 'w' uid: 'u' kind: 'Widget' type: TYPE_NORMAL reason: 'R' "
+      "action: 'A' note: 'n' }";
+  const std::string of_widget = "record_event { resource: 'widgets.v1.example.com' ";
+  EXPECT_EQ(Say("plugin: 'Keeper' " + of_widget + event), "");
+  EXPECT_THAT(Say("plugin: 'Other' " + of_widget + event), HasSubstr("did not declare"));
+  EXPECT_THAT(Say("plugin: 'Keeper' record_event { resource: 'configmaps.v1' " + event),
+              HasSubstr("did not declare"));
+  EXPECT_THAT(Say("plugin: 'Keeper' " + of_widget + "namespace: 'team-b' name: 'w' }"),
+              HasSubstr("Keeper wants to record an event about widgets.v1.example.com team-b/w: "
+                        "customResources"));
+  rules_.clear();
+  EXPECT_THAT(Say("plugin: 'Keeper' " + of_widget + event), HasSubstr("do not allow that"));
+}
+
+TEST_F(CheckObjectWriteTest, ObjectsOfKubernetesNeedTheSameRights) {
+  const std::string put =
+      "plugin: 'Keeper' put_object { resource: 'configmaps.v1' namespace: 'team-a' name: 'c' "
+      "json: '{}' }";
+  EXPECT_THAT(Say(put), HasSubstr("did not declare"));
+  DeclaredResource* const declared = host_.mutable_plugins(0)->add_declared_resources();
+  declared->set_resource("configmaps.v1");
+  declared->add_verbs(DeclaredResource::VERB_CREATE);
+  EXPECT_THAT(Say(put), HasSubstr("do not allow that"));
+  rules_.push_back({"configmaps.v1", {DeclaredResource::VERB_CREATE}, {"team-a"}});
+  EXPECT_EQ(Say(put), "");
+}
+
 }  // namespace
 }  // namespace outboard::framework

@@ -298,6 +298,25 @@ TEST(PlansTest, AFieldThatTheShimCannotSendIsAProblemOfThePlugin) {
   EXPECT_TRUE(MakePlans(config, {"a"}, {{"a", info}}).ok());
 }
 
+TEST(PlansTest, APluginCannotDeclareWhatItCannotRead) {
+  v1beta1::GetHostInfoResponse info =
+      Host({"PrioritySort", "Gate", "First", "Second", "Preempting", "DefaultBinder", "Third"});
+  v1beta1::DeclaredResource* wanted = info.mutable_plugins(2)->add_declared_resources();
+  config::Config config = Configuration({"a"});
+  const auto problem = [&] {
+    return std::string(MakePlans(config, {"a"}, {{"a", info}}).status().message());
+  };
+  wanted->set_resource("secrets.v1");
+  EXPECT_EQ(problem(),
+            "f.yaml: profile \"p\": plugin First declares resource secrets.v1: Secrets cannot be "
+            "read or written by plugins");
+  wanted->set_resource("pods.v1");
+  EXPECT_THAT(problem(), HasSubstr("plugin First declares pods.v1 without verbs"));
+  wanted->add_verbs(v1beta1::DeclaredResource::VERB_PATCH);
+  config.shim.custom_resources = {{"pods.v1", {v1beta1::DeclaredResource::VERB_PATCH}, {}, {}}};
+  EXPECT_EQ(problem(), "");
+}
+
 TEST(Interests, AnyFieldIsEnough) {
   v1beta1::Pod pod;
   (*pod.mutable_labels())["l"] = "";

@@ -23,7 +23,8 @@ TEST(ShimInfo, NamesWhatTheShimDoes) {
   EXPECT_THAT(shim.extension_points(), Not(Contains(v1beta1::EXTENSION_POINT_BIND)));
   EXPECT_THAT(shim.extension_points(), Not(Contains(v1beta1::EXTENSION_POINT_UNSPECIFIED)));
   EXPECT_THAT(shim.effects(),
-              IsSupersetOf({"bind_volume", "put_object", "patch_object", "delete_object"}));
+              IsSupersetOf({"bind_volume", "put_object", "patch_object", "delete_object",
+                            "patch_pod", "set_pod_condition", "record_event"}));
   EXPECT_THAT(shim.pushes(), IsSupersetOf({"ack", "wait_decision", "queue_hints", "effect"}));
   EXPECT_THAT(shim.pushes(), Not(Contains("push_id")));
   EXPECT_EQ(shim.event_actions_size(), 13);

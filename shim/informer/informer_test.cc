@@ -459,6 +459,23 @@ TEST(ObjectInformer, ResourcesThatPluginsNameAreAskedForAsJsonWhereThereIsMore) 
   EXPECT_EQ(informer.rejected_objects(), 0u);
 }
 
+TEST(ObjectInformer, PluginsReadObjectsOfTheCoreGroup) {
+  const auto resource = CustomObjects(*kube::ParseCustomResourceName("configmaps.v1"));
+  EXPECT_EQ(resource.name, "configmaps");
+  EXPECT_EQ(resource.path, "/api/v1/configmaps");
+  const auto document = kube::ParseJson("", R"({"metadata": {"name": "c", "namespace": "ns",
+      "uid": "u1", "resourceVersion": "7"}, "data": {"a": "1"}})");
+  ASSERT_TRUE(document.ok());
+  const auto object = resource.decode_json(*document);
+  ASSERT_TRUE(object.ok()) << object.status();
+  EXPECT_EQ((*object)->object.generic_object().resource(), "configmaps.v1");
+  EXPECT_THAT((*object)->object.generic_object().json(), ::testing::HasSubstr("data"));
+  EXPECT_EQ(BuiltInObject(**object), nullptr);
+  // A kind that the contract has, too: watched once, under the path of both.
+  const auto services = *kube::ParseCustomResourceName("services.v1");
+  EXPECT_EQ(ObjectResources({services}).size(), ClusterObjects().size());
+}
+
 // Plugins may read one of the contract's own kinds with all its fields. Two watches of it would
 // cost the API server twice, and their counters would share one label.
 TEST(ObjectInformer, AResourceThatPluginsNameIsWatchedOnce) {

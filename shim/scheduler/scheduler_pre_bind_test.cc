@@ -732,5 +732,110 @@ TEST_F(PreBindTest, NoMoreThanAShareOfThemIsUnderWay) {
   EXPECT_THAT(effects_.writes, SizeIs(256));
 }
 
+v1beta1::Effect* AddTo(v1beta1::ReserveResponse* answer, const std::string& key) {
+  v1beta1::Effect* const effect = answer->add_effects();
+  effect->set_key(key);
+  effect->set_plugin("VolumeBinding");
+  return effect;
+}
+
+v1beta1::RecordEvent Note() {
+  v1beta1::RecordEvent event;
+  event.set_type(v1beta1::RecordEvent::TYPE_NORMAL);
+  event.set_reason("Held");
+  event.set_action("Holding");
+  event.set_note("n");
+  return event;
+}
+
+TEST_F(PreBindTest, AnnotationsConditionsAndEventsComeBeforeTheBind) {
+  v1beta1::Effect* const patch = AddTo(&reserved_, "patch");
+  (*patch->mutable_patch_pod()->mutable_set_annotations())["example.com/a"] = "1";
+  v1beta1::SetPodCondition* const condition =
+      AddTo(&reserved_, "condition")->mutable_set_pod_condition();
+  condition->set_type("example.com/Held");
+  condition->set_status(v1beta1::SetPodCondition::STATUS_TRUE);
+  condition->set_reason("Held");
+  *AddTo(&reserved_, "event")->mutable_record_event() = Note();
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  for (size_t i = 0; i < 3; ++i) {
+    ASSERT_THAT(effects_.writes, SizeIs(i + 1));
+    EXPECT_EQ(effects_.writes[i].pod->uid(), "p");
+    EXPECT_THAT(effects_.binds, IsEmpty());
+    EndWrite(i);
+  }
+  Pass(absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AKeyOfKubernetesIsABadAnswerUnlessItIsAllowed) {
+  v1beta1::Effect* const patch = AddTo(&reserved_, "patch");
+  (*patch->mutable_patch_pod()->mutable_set_labels())["app.kubernetes.io/name"] = "x";
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(observer_.errors, 1);
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
+  SchedulerOptions options = Options();
+  options.allowed_pod_keys = {"app.kubernetes.io/name"};
+  scheduler_.SetOptions(options);
+  Pass(absl::Seconds(20));
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, SizeIs(1));
+}
+
+TEST_F(PreBindTest, AConditionOfKubernetesIsABadAnswer) {
+  v1beta1::SetPodCondition* const condition =
+      AddTo(&reserved_, "condition")->mutable_set_pod_condition();
+  condition->set_type("Ready");
+  condition->set_status(v1beta1::SetPodCondition::STATUS_TRUE);
+  condition->set_reason("Held");
+  AddPod();
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  EXPECT_EQ(observer_.errors, 1);
+}
+
+TEST_F(PreBindTest, InTheBackgroundEventsAreOnlyAboutDeclaredObjects) {
+  UseKeeper();
+  v1beta1::Effect effect = Widget("w");
+  *effect.mutable_record_event() = Note();
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 1) << "about no pod";
+  v1beta1::RecordEvent& event = *effect.mutable_record_event();
+  event.set_resource(kWidgets);
+  event.set_name("w");
+  event.set_uid("u");
+  event.set_kind("Widget");
+  event.clear_note();
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 2) << "without a note";
+  event.set_note("n");
+  event.set_resource("gadgets.v1.example.com");
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 3) << "not declared";
+  EXPECT_THAT(effects_.writes, IsEmpty());
+  event.set_resource(kWidgets);
+  Push(effect, 7);
+  ASSERT_THAT(effects_.writes, SizeIs(1));
+  EXPECT_EQ(effects_.writes[0].profile, kProfile);
+  EndWrite(0);
+  scheduler_.Tick(now_);
+  EXPECT_THAT(TakeResults(), ElementsAre("7 APPLIED"));
+}
+
+TEST_F(PreBindTest, InTheBackgroundNoPodIsChanged) {
+  UseKeeper();
+  v1beta1::Effect effect = Widget("w");
+  (*effect.mutable_patch_pod()->mutable_set_labels())["l"] = "x";
+  Push(effect);
+  effect.mutable_set_pod_condition()->set_type("example.com/Held");
+  Push(effect);
+  EXPECT_EQ(observer_.errors, 2);
+  EXPECT_THAT(effects_.writes, IsEmpty());
+}
+
 }  // namespace
 }  // namespace outboard::scheduler::scheduler_pre_bind_test

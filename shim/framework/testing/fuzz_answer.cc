@@ -9,6 +9,7 @@
 #include "integration/fuzz/seeds.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
+#include "shim/framework/pod_effects.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/framework/rejections.h"
 
@@ -114,7 +115,18 @@ void CheckedReserve(const ReserveResponse& reserve) {
   }
 }
 
+void CheckedPodEffect(const Effect& effect) {
+  if (!Passes(CheckPodEffect(effect, {}))) return;
+  for (const auto& [key, value] : effect.patch_pod().set_labels())
+    Require(!BelongsToKubernetes(key) && value.size() <= 63, "a label is not Kubernetes'");
+  for (const auto& [key, value] : effect.patch_pod().set_annotations())
+    Require(!BelongsToKubernetes(key), "an annotation is not Kubernetes'");
+  Require(!BelongsToKubernetes(effect.set_pod_condition().type()),
+          "a condition is not Kubernetes'");
+}
+
 void CheckedWrite(const Effect& effect) {
+  CheckedPodEffect(effect);
   GetHostInfoResponse host;
   PluginInfo* plugin = host.add_plugins();
   plugin->set_name("A");

@@ -26,12 +26,49 @@ TEST(ParseCustomResourceName, TakesThemApart) {
 }
 
 TEST(ParseCustomResourceName, RefusesWhatIsNone) {
-  // Without a dot, the group could be a built-in one (secrets.v1.core).
-  for (const char* text : {"", "widgets", "widgets.v1", "secrets.v1.", "deployments.v1.apps",
-                           "../secrets.v1.example.com", "widgets.v1/x.example.com",
-                           "Widgets.v1.example.com", "widgets..example.com"}) {
+  // A group without a dot is one of Kubernetes' own, or a version was forgotten.
+  for (const char* text :
+       {"", "widgets", "configmaps.v1.", "configmaps.v1.core", "configmaps.x",
+        "widgets.example.com", "widgets.v1.com", "deployments.apps", "../secrets.v1.example.com",
+        "widgets.v1/x.example.com", "Widgets.v1.example.com", "widgets..example.com"}) {
     EXPECT_FALSE(ParseCustomResourceName(text).ok()) << text;
   }
+}
+
+TEST(ParseCustomResourceName, TheCoreGroupHasNoName) {
+  const auto name = ParseCustomResourceName("configmaps.v1");
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(name->group, "");
+  EXPECT_EQ(name->full_name(), "configmaps.v1");
+  EXPECT_EQ(name->api_version(), "v1");
+  EXPECT_EQ(name->path(), "/api/v1/configmaps");
+  EXPECT_EQ(name->path("a", "c"), "/api/v1/namespaces/a/configmaps/c");
+  EXPECT_TRUE(IsOwnGroup(name->group));
+}
+
+TEST(ParseCustomResourceName, GroupsOfKubernetesMayLackADot) {
+  const auto name = ParseCustomResourceName("jobs.v1.batch");
+  ASSERT_TRUE(name.ok()) << name.status();
+  EXPECT_EQ(name->full_name(), "jobs.v1.batch");
+  EXPECT_EQ(name->api_version(), "batch/v1");
+  EXPECT_EQ(name->path("a"), "/apis/batch/v1/namespaces/a/jobs");
+  EXPECT_TRUE(IsOwnGroup(name->group));
+  EXPECT_FALSE(IsWriteOnly(*name));
+}
+
+TEST(ParseCustomResourceName, SecretsAreNotForPlugins) {
+  for (const char* text : {"secrets.v1", "secrets.v2beta1"}) {
+    EXPECT_EQ(ParseCustomResourceName(text).status().message(),
+              "Secrets cannot be read or written by plugins");
+  }
+  EXPECT_TRUE(ParseCustomResourceName("secrets.v1.example.com").ok()) << "another kind";
+}
+
+TEST(ParseCustomResourceName, PodsNodesAndNamespacesAreOnlyWritten) {
+  for (const char* text : {"pods.v1", "nodes.v1", "namespaces.v1"})
+    EXPECT_TRUE(IsWriteOnly(*ParseCustomResourceName(text))) << text;
+  for (const char* text : {"configmaps.v1", "services.v1", "pods.v1.example.com"})
+    EXPECT_FALSE(IsWriteOnly(*ParseCustomResourceName(text))) << text;
 }
 
 absl::StatusOr<ClusterObjectPtr> Decode(const char* json) {
