@@ -23,7 +23,7 @@ struct PodPatch {
 // A condition of a pod. `type` is DOMAIN/NAME; `reason` is CamelCase.
 struct PodCondition {
   std::string type;
-  v1beta1::SetPodCondition::Status status = v1beta1::SetPodCondition::STATUS_TRUE;
+  v1beta1::ConditionStatus status = v1beta1::CONDITION_STATUS_TRUE;
   std::string reason;
   std::string message{};
 };

@@ -25,10 +25,10 @@ TEST(PodEffects, AConditionIsTrueUnlessSaidOtherwise) {
   PodCondition condition{"example.com/Held"};
   condition.reason = "Held";
   EXPECT_EQ(SetPodCondition("k", condition).set_pod_condition().status(),
-            v1beta1::SetPodCondition::STATUS_TRUE);
-  condition.status = v1beta1::SetPodCondition::STATUS_UNKNOWN;
+            v1beta1::CONDITION_STATUS_TRUE);
+  condition.status = v1beta1::CONDITION_STATUS_UNKNOWN;
   const v1beta1::Effect effect = SetPodCondition("k", condition);
-  EXPECT_EQ(effect.set_pod_condition().status(), v1beta1::SetPodCondition::STATUS_UNKNOWN);
+  EXPECT_EQ(effect.set_pod_condition().status(), v1beta1::CONDITION_STATUS_UNKNOWN);
   EXPECT_EQ(effect.set_pod_condition().type(), "example.com/Held");
   EXPECT_EQ(effect.set_pod_condition().reason(), "Held");
 }

@@ -368,11 +368,11 @@ EffectRequest PatchPodRequest(const v1beta1::PatchPod& patch, const v1beta1::Pod
   return request;
 }
 
-absl::string_view StatusText(v1beta1::SetPodCondition::Status status) {
+absl::string_view StatusText(v1beta1::ConditionStatus status) {
   switch (status) {
-    case v1beta1::SetPodCondition::STATUS_TRUE:
+    case v1beta1::CONDITION_STATUS_TRUE:
       return "True";
-    case v1beta1::SetPodCondition::STATUS_FALSE:
+    case v1beta1::CONDITION_STATUS_FALSE:
       return "False";
     default:
       return "Unknown";

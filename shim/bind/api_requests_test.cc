@@ -403,7 +403,7 @@ TEST(Effects, AConditionIsMergedIntoThePodsStatus) {
   v1beta1::Effect effect;
   v1beta1::SetPodCondition& condition = *effect.mutable_set_pod_condition();
   condition.set_type("example.com/Held");
-  condition.set_status(v1beta1::SetPodCondition::STATUS_FALSE);
+  condition.set_status(v1beta1::CONDITION_STATUS_FALSE);
   condition.set_reason("NotYet");
   EXPECT_TRUE(absl::IsInvalidArgument(RequestOf(effect, nullptr, kNow).status()))
       << "without a pod";

@@ -21,6 +21,7 @@
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/config/object_reading.h"
 #include "shim/config/preemption_limits.h"
+#include "shim/config/servers.h"
 #include "shim/config/workload_labels.h"
 
 namespace outboard::config {
@@ -144,29 +145,12 @@ struct Replacement {
   int32_t rollback_failures = 2;
 };
 
-// HTTPS server; the API server authenticates and authorizes its users.
-struct SecureServing {
-  std::string address = "0.0.0.0:10270";
-  std::string cert_file;  // with key_file; empty: create a certificate in memory
-  std::string key_file;
-  std::string client_ca_file;  // empty: bearer tokens only
-  bool operator==(const SecureServing&) const = default;
-};
-
 // A custom resource that plugins may use: the shim watches it and writes it within these limits.
 struct CustomResourceRule {
   std::string resource;  // RESOURCE.VERSION.GROUP
   std::vector<v1beta1::DeclaredResource::Verb> verbs;
   std::vector<std::string> namespaces;  // where `verbs` apply; empty: everywhere
   Location where;
-};
-
-// The extender's certificate, and the authority of its clients' certificates.
-struct ServerTls {
-  std::string cert_file;
-  std::string key_file;
-  std::string client_ca_file;  // empty: accept all clients
-  bool operator==(const ServerTls&) const = default;
 };
 
 // The endpoint for a kube-scheduler that uses this shim as its extender.

@@ -98,9 +98,9 @@ absl::Status CheckCondition(const v1beta1::Effect& effect) {
   if (!absl::StrContains(type, '/') || BelongsToKubernetes(type))
     return Wrong(effect, absl::StrCat("condition type ", type, " belongs to Kubernetes"));
   switch (condition.status()) {
-    case v1beta1::SetPodCondition::STATUS_TRUE:
-    case v1beta1::SetPodCondition::STATUS_FALSE:
-    case v1beta1::SetPodCondition::STATUS_UNKNOWN:
+    case v1beta1::CONDITION_STATUS_TRUE:
+    case v1beta1::CONDITION_STATUS_FALSE:
+    case v1beta1::CONDITION_STATUS_UNKNOWN:
       break;
     default:
       return Wrong(effect, absl::StrCat("condition ", type, " without a status"));

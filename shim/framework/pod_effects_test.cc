@@ -96,7 +96,7 @@ TEST(CheckPodEffect, BoundsThePatch) {
 TEST(CheckPodEffect, ConditionsOfKubernetesAreNotForPlugins) {
   const auto say = [](const std::string& type) {
     return Say(
-        absl::StrCat("set_pod_condition { type: '", type, "' status: STATUS_TRUE reason: 'R' }"));
+        absl::StrCat("set_pod_condition { type: '", type, "' status: CONDITION_STATUS_TRUE reason: 'R' }"));
   };
   for (const char* type :
        {"PodScheduled", "Ready", "Initialized", "ContainersReady", "DisruptionTarget",
@@ -107,9 +107,9 @@ TEST(CheckPodEffect, ConditionsOfKubernetesAreNotForPlugins) {
   EXPECT_NE(say("example.com/"), "");
   EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' reason: 'R' }"), "");
   EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' status: 7 reason: 'R' }"), "");
-  EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' status: STATUS_TRUE reason: 'no words' }"),
+  EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'no words' }"),
             "");
-  EXPECT_NE(Say(absl::StrCat("set_pod_condition { type: 'e.com/A' status: STATUS_TRUE reason: 'R' "
+  EXPECT_NE(Say(absl::StrCat("set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'R' "
                              "message: '",
                              std::string(1025, 'x'), "' }")),
             "");

@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
@@ -42,15 +43,16 @@ v1beta1::Code CodeOf(const absl::StatusOr<Response>& answer) {
   return answer.ok() ? framework::CodeOfAnswer(*answer) : v1beta1::CODE_ERROR;
 }
 
+// `to_wall`: from the scheduler's clock to the session's time.
 void AddQueued(const queue::SchedulingQueue& queue, absl::Span<const kube::PodObject* const> pods,
-               v1beta1::SortKeysRequest* request) {
+               absl::Duration to_wall, v1beta1::SortKeysRequest* request) {
   for (const kube::PodObject* pod : pods) {
     v1beta1::QueuedPodInfo* out = request->add_queued();
     const queue::QueuedPod* queued = queue.Find(pod->uid());
     if (queued == nullptr) continue;
     out->set_attempts(static_cast<uint32_t>(queued->attempts));
     if (queued->initial_attempt_time.has_value())
-      out->set_initial_attempt_unix_micros(absl::ToUnixMicros(*queued->initial_attempt_time));
+      out->set_initial_attempt_unix_micros(absl::ToUnixMicros(*queued->initial_attempt_time + to_wall));
   }
 }
 
@@ -341,7 +343,11 @@ absl::StatusOr<v1beta1::SortKeysResponse> HostCalls::SortKeys(
   request.mutable_header()->set_min_version(state_.cluster.VersionOf(host->cursor));
   request.mutable_header()->set_profile(plan.algorithm.name);
   for (const kube::PodObject* pod : pods) request.add_pod_uids(pod->uid());
-  if (plan.sort_reads_attempts) AddQueued(state_.queue, pods, &request);
+  if (plan.sort_reads_attempts) {
+    // In a simulation the scheduler's clock is the session's time.
+    const bool simulated = host->clock_advanced_to != absl::InfinitePast();
+    AddQueued(state_.queue, pods, simulated ? absl::ZeroDuration() : absl::Now() - now, &request);
+  }
   absl::StatusOr<v1beta1::SortKeysResponse> answer =
       host->client->SortKeys(std::move(request), SteadyNow() + state_.options.queue_deadline);
   if (answer.ok() && answer->keys_size() != static_cast<int>(pods.size()))

@@ -754,7 +754,7 @@ TEST_F(PreBindTest, AnnotationsConditionsAndEventsComeBeforeTheBind) {
   v1beta1::SetPodCondition* const condition =
       AddTo(&reserved_, "condition")->mutable_set_pod_condition();
   condition->set_type("example.com/Held");
-  condition->set_status(v1beta1::SetPodCondition::STATUS_TRUE);
+  condition->set_status(v1beta1::CONDITION_STATUS_TRUE);
   condition->set_reason("Held");
   *AddTo(&reserved_, "event")->mutable_record_event() = Note();
   AddPod();
@@ -790,7 +790,7 @@ TEST_F(PreBindTest, AConditionOfKubernetesIsABadAnswer) {
   v1beta1::SetPodCondition* const condition =
       AddTo(&reserved_, "condition")->mutable_set_pod_condition();
   condition->set_type("Ready");
-  condition->set_status(v1beta1::SetPodCondition::STATUS_TRUE);
+  condition->set_status(v1beta1::CONDITION_STATUS_TRUE);
   condition->set_reason("Held");
   AddPod();
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));

@@ -16,7 +16,7 @@ class EffectsTest(unittest.TestCase):
         self.assertEqual(list(effect.patch_pod.remove_labels), ["m"])
 
     def test_a_condition_is_true_false_or_unknown(self):
-        for status, name in ((True, "STATUS_TRUE"), (False, "STATUS_FALSE"), (None, "STATUS_UNKNOWN")):
+        for status, name in ((True, "CONDITION_STATUS_TRUE"), (False, "CONDITION_STATUS_FALSE"), (None, "CONDITION_STATUS_UNKNOWN")):
             condition = effects.set_pod_condition("k", "example.com/Held", status, "Held", "text").set_pod_condition
             self.assertEqual(pb.SetPodCondition.Status.Name(condition.status), name)
             self.assertEqual((condition.type, condition.reason, condition.message), ("example.com/Held", "Held", "text"))
