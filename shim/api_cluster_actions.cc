@@ -62,7 +62,8 @@ void ApiClusterActions::Bind(const scheduler::BindOrder& order, absl::Time now) 
   request.pod_uid = order.pod->uid();
   request.node_name = order.node_name;
   request.profile = order.profile;
-  request.bound_by_other_scheduler = order.bound_by_other_scheduler;
+  request.bound_by_other_scheduler = order.bound_by_other_scheduler || order.bound_by_plugin;
+  request.annotations.insert(order.annotations.begin(), order.annotations.end());
   writer_->Bind(std::move(request), now,
                 [this, ordered_by = order.ordered_by, attempt_id = order.attempt_id, began = now](
                     const bind::BindResult& result, absl::Time ended) {

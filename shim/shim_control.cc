@@ -34,6 +34,7 @@ scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   options.cycle_deadline = config.shim.deadlines.cycle;
   options.reserve_deadline = config.shim.deadlines.reserve;
   options.permit_deadline = config.shim.deadlines.permit;
+  options.pre_bind_deadline = options.bind_deadline = config.shim.deadlines.bind;
   options.queue_deadline = config.shim.deadlines.queue;
   options.max_evictions_per_attempt = static_cast<size_t>(config.shim.preemption.per_attempt);
   options.max_evictions_per_minute = static_cast<size_t>(config.shim.preemption.per_minute);

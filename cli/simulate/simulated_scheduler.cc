@@ -50,7 +50,8 @@ scheduler::SchedulerOptions SimulatedOptions(const config::Config& config) {
   options.cycle_deadline = std::max(config.shim.deadlines.cycle, kLeastDeadline);
   options.reserve_deadline = std::max(config.shim.deadlines.reserve, kLeastDeadline);
   options.permit_deadline = std::max(config.shim.deadlines.permit, kLeastDeadline);
-  options.pre_bind_deadline = std::max(options.pre_bind_deadline, kLeastDeadline);
+  options.pre_bind_deadline = options.bind_deadline =
+      std::max(config.shim.deadlines.bind, kLeastDeadline);
   options.queue_deadline = std::max(config.shim.deadlines.queue, kLeastDeadline);
   options.host_grace = absl::InfiniteDuration();
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);

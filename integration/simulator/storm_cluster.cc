@@ -99,7 +99,7 @@ kube::PodPtr ObjectOf(const StormPod& pod, const std::string& uid, const std::st
 
 scheduler::SchedulerOptions Patient(scheduler::SchedulerOptions options) {
   options.cycle_deadline = options.reserve_deadline = options.permit_deadline = absl::Seconds(30);
-  options.pre_bind_deadline = options.queue_deadline = absl::Seconds(30);
+  options.pre_bind_deadline = options.bind_deadline = options.queue_deadline = absl::Seconds(30);
   return options;
 }
 

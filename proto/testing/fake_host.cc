@@ -10,11 +10,13 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
 #include "outboard/v1beta1/pre_bind.grpc.pb.h"
 #include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
@@ -85,13 +87,16 @@ class FakeHost::Services {
         reserve_(host),
         permit_(host),
         pre_bind_(host),
+        bind_(host),
+        post_bind_(host),
         state_(host),
         cycle_(host) {}
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
-             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
+             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
+             &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -132,6 +137,8 @@ class FakeHost::Services {
                         OUTBOARD_FAKE_RPC(Reserve) OUTBOARD_FAKE_RPC(Unreserve))
   OUTBOARD_FAKE_SERVICE(Permitting, PermitService, OUTBOARD_FAKE_RPC(Permit))
   OUTBOARD_FAKE_SERVICE(BeforeBind, PreBindService, OUTBOARD_FAKE_RPC(PreBind))
+  OUTBOARD_FAKE_SERVICE(Binding, BindService, OUTBOARD_FAKE_RPC(Bind))
+  OUTBOARD_FAKE_SERVICE(AfterBind, PostBindService, OUTBOARD_FAKE_RPC(PostBind))
 #undef OUTBOARD_FAKE_SERVICE
 #undef OUTBOARD_FAKE_RPC
 
@@ -227,6 +234,8 @@ class FakeHost::Services {
   Reserving reserve_;
   Permitting permit_;
   BeforeBind pre_bind_;
+  Binding bind_;
+  AfterBind post_bind_;
   State state_;
   Cycling cycle_;
 };

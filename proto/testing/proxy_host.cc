@@ -13,11 +13,13 @@
 #include <utility>
 
 #include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
 #include "outboard/v1beta1/pre_bind.grpc.pb.h"
 #include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
@@ -177,13 +179,16 @@ class ProxyHost::Services {
         reserve_(proxy),
         permit_(proxy),
         pre_bind_(proxy),
+        bind_(proxy),
+        post_bind_(proxy),
         state_(proxy),
         cycle_(proxy) {}
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
-             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &state_, &cycle_}) {
+             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
+             &cycle_}) {
       builder->RegisterService(service);
     }
   }
@@ -230,6 +235,8 @@ class ProxyHost::Services {
                              OUTBOARD_PROXY_RPC(ReserveService, Unreserve))
   OUTBOARD_PROXY_SERVICE(Permitting, PermitService, OUTBOARD_PROXY_RPC(PermitService, Permit))
   OUTBOARD_PROXY_SERVICE(BeforeBind, PreBindService, OUTBOARD_PROXY_RPC(PreBindService, PreBind))
+  OUTBOARD_PROXY_SERVICE(Binding, BindService, OUTBOARD_PROXY_RPC(BindService, Bind))
+  OUTBOARD_PROXY_SERVICE(AfterBind, PostBindService, OUTBOARD_PROXY_RPC(PostBindService, PostBind))
 #undef OUTBOARD_PROXY_SERVICE
 #undef OUTBOARD_PROXY_RPC
 
@@ -264,6 +271,8 @@ class ProxyHost::Services {
   Reserving reserve_;
   Permitting permit_;
   BeforeBind pre_bind_;
+  Binding bind_;
+  AfterBind post_bind_;
   State state_;
   Cycling cycle_;
 };

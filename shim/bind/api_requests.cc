@@ -173,6 +173,16 @@ std::string BindingBody(const BindRequest& request) {
   AppendJsonString(request.pod_name, &body);
   AppendField("namespace", request.pod_namespace, &body);
   AppendField("uid", request.pod_uid, &body);
+  if (!request.annotations.empty()) {
+    std::string fields;
+    for (const auto& [key, value] : request.annotations) {
+      fields.push_back(',');
+      AppendJsonString(key, &fields);
+      fields.push_back(':');
+      AppendJsonString(value, &fields);
+    }
+    absl::StrAppend(&body, ",\"annotations\":{", absl::string_view(fields).substr(1), "}");
+  }
   body += "},\"target\":{\"kind\":\"Node\",\"name\":";
   AppendJsonString(request.node_name, &body);
   body += "}}";

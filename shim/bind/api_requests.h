@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_BIND_API_REQUESTS_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -24,6 +25,8 @@ struct BindRequest {
   std::string profile{};  // the scheduling profile; not sent
   // Another process sends or sent the binding: only read its outcome.
   bool bound_by_other_scheduler = false;
+  // For the Binding's metadata.
+  std::map<std::string, std::string> annotations{};
 };
 
 // The outcome of an attempt, for the pod's status.

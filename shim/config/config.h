@@ -130,6 +130,7 @@ struct Deadlines {
   absl::Duration cycle = absl::Seconds(1);         // PreFilter to Score, over all calls
   absl::Duration reserve = absl::Seconds(1);       // one call; Unreserve too
   absl::Duration permit = absl::Seconds(1);        // one call, without the wait that it may request
+  absl::Duration bind = absl::Seconds(1);          // one call; PreBind and PostBind too
   absl::Duration queue = absl::Milliseconds(100);  // one call of SortKeys or PreEnqueue
 };
 

@@ -185,6 +185,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Time(out, "cycle", shim.deadlines.cycle);
   Time(out, "reserve", shim.deadlines.reserve);
   Time(out, "permit", shim.deadlines.permit);
+  Time(out, "bind", shim.deadlines.bind);
   Time(out, "queue", shim.deadlines.queue);
   out << YAML::EndMap << YAML::Key << "preemption" << YAML::Value << YAML::BeginMap;
   Field(out, "maxEvictionsPerAttempt", shim.preemption.per_attempt);

@@ -107,6 +107,7 @@ void ReadDeadlines(MapReader& reader, Deadlines* out) {
   const std::pair<const char*, absl::Duration*> fields[] = {{"cycle", &out->cycle},
                                                             {"reserve", &out->reserve},
                                                             {"permit", &out->permit},
+                                                            {"bind", &out->bind},
                                                             {"queue", &out->queue}};
   for (const auto& [key, value] : fields) {
     if (!reader.Duration(key, value)) continue;

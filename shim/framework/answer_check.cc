@@ -6,9 +6,11 @@
 #include <cstring>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
 #include "shim/framework/profile_plan.h"
+#include "shim/kube/wire/name_rules.h"
 
 namespace outboard::framework {
 namespace {
@@ -24,6 +26,8 @@ constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
 constexpr int kMaxPlacements = 4096;
 constexpr int kMaxDecisions = 4096;
+constexpr size_t kMaxBindAnnotations = 64;
+constexpr size_t kMaxBindAnnotationBytes = 64 << 10;
 
 absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
                          size_t max_reason_bytes = kMaxReasonBytes) {
@@ -87,6 +91,24 @@ bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* po
     }
   }
   return true;
+}
+
+// The annotations of a Binding.
+absl::Status CheckAnnotations(const google::protobuf::Map<std::string, std::string>& annotations) {
+  if (annotations.size() > kMaxBindAnnotations)
+    return WrongAnswer(absl::StrCat("Bind names ", annotations.size(), " annotations"));
+  size_t bytes = 0;
+  for (const auto& [key, value] : annotations) {
+    bytes += key.size() + value.size();
+    // The API server reads the prefix in lower case.
+    if (std::string wrong = kube::CheckQualifiedName(absl::AsciiStrToLower(key)); !wrong.empty()) {
+      return WrongAnswer(
+          absl::StrCat("Bind names annotation \"", CutText(key, 100), "\", which ", wrong));
+    }
+  }
+  if (bytes > kMaxBindAnnotationBytes)
+    return WrongAnswer(absl::StrCat("Bind names annotations of ", bytes, " bytes"));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -170,10 +192,35 @@ absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExte
 
 absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins) {
-  if (!response.has_rejection()) return absl::OkStatus();
-  absl::Status bad = CheckRejection(response.rejection(), "PreBind");
-  bad.Update(CheckName(response.rejection().plugin(), {plugins.begin(), plugins.end()}, "PreBind"));
-  return bad;
+  const std::vector<std::string> names(plugins.begin(), plugins.end());
+  if (response.has_rejection()) {
+    absl::Status bad = CheckRejection(response.rejection(), "PreBind");
+    bad.Update(CheckName(response.rejection().plugin(), names, "PreBind"));
+    return bad;
+  }
+  for (const v1beta1::Effect& effect : response.effects()) {
+    if (absl::Status status = CheckName(effect.plugin(), names, "PreBind"); !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin) {
+  switch (response.outcome_case()) {
+    case v1beta1::BindResponse::kSkip:
+    case v1beta1::BindResponse::kBound:
+      return absl::OkStatus();
+    case v1beta1::BindResponse::kShimBinds:
+      return CheckAnnotations(response.shim_binds().annotations());
+    case v1beta1::BindResponse::kRejection: {
+      absl::Status bad = CheckRejection(response.rejection(), "Bind");
+      bad.Update(CheckName(response.rejection().plugin(), {plugin}, "Bind"));
+      return bad;
+    }
+    case v1beta1::BindResponse::OUTCOME_NOT_SET:
+      break;
+  }
+  return WrongAnswer(absl::StrCat("Bind of ", plugin, " has no outcome"));
 }
 
 absl::Status CheckDecision(const v1beta1::WaitDecision& decision) {

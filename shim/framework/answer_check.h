@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
@@ -101,13 +102,16 @@ absl::Status CheckNames(const v1beta1::FilterResponse& response,
 // Errors: INTERNAL, with the fault.
 absl::Status CheckGate(const v1beta1::PluginStatus& verdict, const HostExtensionPoint& share);
 
-// Checks the answer of one host's plugins about a pod on a node. Pure.
+// Checks the answer of one host's plugins about a pod on a node. CheckPreBind checks only the
+// plugins of effects; CheckEffects and its siblings check the effects. Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostExtensionPoint& share,
                           const v1beta1::Pod& pod, const std::string& node_name);
 absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExtensionPoint& share);
 absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins);
+// Of the one plugin that was asked.
+absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin);
 absl::Status CheckDecision(const v1beta1::WaitDecision& decision);
 
 // Whether the names and versions in an effect have an allowed length. Pure.

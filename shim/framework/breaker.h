@@ -18,6 +18,7 @@ enum class HostCall : size_t {
   kUnreserve,
   kPermit,
   kPreBind,
+  kBind,
   kPreEnqueue,
   kSortKeys,
   kPush,  // no call: what the host sends on its own, such as hints

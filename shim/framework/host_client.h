@@ -14,11 +14,13 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_bind.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
 #include "outboard/v1beta1/pre_enqueue.pb.h"
@@ -113,6 +115,12 @@ class HostClient {
                                                          absl::Time deadline) = 0;
   virtual absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
                                                            absl::Time deadline) = 0;
+  virtual absl::StatusOr<v1beta1::BindResponse> Bind(v1beta1::BindRequest request,
+                                                     absl::Time deadline) = 0;
+  // Never waits, and reports no answer: observers of calls count it. False: not sent, because the
+  // host is lost or has not answered kMaxPostBinds earlier ones.
+  virtual bool SendPostBind(v1beta1::PostBindRequest request, absl::Time deadline) = 0;
+  static constexpr size_t kMaxPostBinds = 256;
 
   // The same without waiting, so that several hosts work in parallel. These defaults are for
   // clients that cannot have several calls in flight.

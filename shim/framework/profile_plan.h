@@ -35,8 +35,8 @@ struct PodField {
   std::string key;
 };
 
-// A plugin at Reserve, Permit or PreEnqueue and the pods that it is interested in: those in which
-// any of `fields` is set; empty: all.
+// A plugin at Reserve, Permit, PreEnqueue, PreBind, Bind or PostBind and the pods that it is
+// interested in: those in which any of `fields` is set; empty: all.
 struct InterestedPlugin {
   std::string name;
   std::vector<PodField> fields;
@@ -90,7 +90,15 @@ struct ProfilePlan {
   std::vector<HostExtensionPoint> pre_enqueue;
   std::vector<HostExtensionPoint> reserve;
   std::vector<HostExtensionPoint> permit;
+  // All plugins at PreBind: their hosts are asked if Reserve named effects of one of them.
   absl::flat_hash_set<std::string> pre_bind_plugins;
+  // Those that are asked also for pods without effects.
+  std::vector<HostExtensionPoint> pre_bind;
+  // Plugins at Bind before DefaultBinder, one in each, in the profile's order.
+  std::vector<HostExtensionPoint> bind;
+  // The shim binds if all of them skip; else the bind fails then.
+  bool shim_binds = true;
+  std::vector<HostExtensionPoint> post_bind;
   // Hosts with a plugin of the profile that may write objects outside of an attempt.
   absl::flat_hash_set<std::string> object_writers;
   std::vector<std::string> post_filter_hosts;

@@ -27,11 +27,13 @@ enum class Call : uint8_t {
   kUnreserve,
   kPermit,
   kPreBind,
+  kBind,
+  kPostBind,
 };
 // The contract's names, by Call.
-inline constexpr std::array<const char*, 12> kCallNames = {
-    "Cycle",    "PreFilter",  "Filter",  "PostFilter", "PreScore", "Score",
-    "SortKeys", "PreEnqueue", "Reserve", "Unreserve",  "Permit",   "PreBind"};
+inline constexpr std::array<const char*, 14> kCallNames = {
+    "Cycle",      "PreFilter", "Filter",    "PostFilter", "PreScore", "Score", "SortKeys",
+    "PreEnqueue", "Reserve",   "Unreserve", "Permit",     "PreBind",  "Bind",  "PostBind"};
 
 // Observes the calls of one host.
 //

@@ -1,5 +1,7 @@
 #include "shim/hosts/grpc_host_client.h"
 
+#include <glog/logging.h>
+
 #include <deque>
 #include <type_traits>
 #include <utility>
@@ -164,6 +166,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       reserve_stub_(ReserveService::NewStub(channel_)),
       permit_stub_(PermitService::NewStub(channel_)),
       pre_bind_stub_(PreBindService::NewStub(channel_)),
+      bind_stub_(BindService::NewStub(channel_)),
+      post_bind_stub_(PostBindService::NewStub(channel_)),
       pushes_(limits) {}
 
 void GrpcHostClient::OnPush(SyncResponse push) {
@@ -473,6 +477,50 @@ void GrpcHostClient::SendEndSession() {
   EndSessionCall::Start(loop_, host_stub_.get(), request);
 }
 
+// Owns itself until the host has answered or the deadline has passed.
+class GrpcHostClient::PostBindCall final : public Completion {
+ public:
+  static void Start(GrpcHostClient* client, const PostBindRequest& request, absl::Time deadline) {
+    auto* call = new PostBindCall(client);
+    call->context_.set_deadline(ToGrpcDeadline(deadline));
+    call->reader_ = client->post_bind_stub_->PrepareAsyncPostBind(&call->context_, request,
+                                                                  client->loop_->queue());
+    call->reader_->StartCall();
+    call->reader_->Finish(&call->response_, &call->status_, call);
+  }
+  void OnDone(bool) override {
+    --*unanswered_;
+    const absl::Status failure = ToAbslStatus(status_);
+    timer_.End(failure.code());
+    if (!failure.ok()) VLOG(2) << "PostBind failed: host " << instance_ << ": " << failure;
+    delete this;
+  }
+
+ private:
+  explicit PostBindCall(GrpcHostClient* client)
+      : timer_(client->call_observer_, Call::kPostBind),
+        instance_(client->instance_),
+        unanswered_(client->post_binds_) {
+    ++*unanswered_;
+  }
+
+  const CallTimer timer_;
+  const std::string instance_;
+  const std::shared_ptr<size_t> unanswered_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientAsyncResponseReader<PostBindResponse>> reader_;
+  PostBindResponse response_;
+  grpc::Status status_;
+};
+
+bool GrpcHostClient::SendPostBind(PostBindRequest request, absl::Time deadline) {
+  if (lost_ || *post_binds_ >= kMaxPostBinds) return false;
+  request.mutable_header()->set_session_id(session_id_);
+  request.mutable_header()->set_instance(instance_);
+  PostBindCall::Start(this, request, deadline);
+  return true;
+}
+
 // All other unary calls differ only in their names.
 #define OUTBOARD_UNARY(Method, Service, stub)                                                \
   absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,           \
@@ -494,6 +542,7 @@ OUTBOARD_UNARY(Reserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Unreserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Permit, PermitService, permit_stub_)
 OUTBOARD_UNARY(PreBind, PreBindService, pre_bind_stub_)
+OUTBOARD_UNARY(Bind, BindService, bind_stub_)
 #undef OUTBOARD_UNARY
 
 #define OUTBOARD_START(Method, Service, stub)                                                \

@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
 #include "outboard/v1beta1/pre_bind.grpc.pb.h"
 #include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
@@ -116,6 +118,9 @@ class GrpcHostClient final : public framework::HostClient {
                                                  absl::Time deadline) override;
   absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
                                                    absl::Time deadline) override;
+  absl::StatusOr<v1beta1::BindResponse> Bind(v1beta1::BindRequest request,
+                                             absl::Time deadline) override;
+  bool SendPostBind(v1beta1::PostBindRequest request, absl::Time deadline) override;
   framework::PendingAnswer<v1beta1::PreFilterResponse> Start(v1beta1::PreFilterRequest request,
                                                              absl::Time deadline) override;
   framework::PendingAnswer<v1beta1::FilterResponse> Start(v1beta1::FilterRequest request,
@@ -130,6 +135,7 @@ class GrpcHostClient final : public framework::HostClient {
   class UnaryCall;
   class SyncStream;
   class EndSessionCall;
+  class PostBindCall;
   class ConfigureCall;
 
   template <typename Response, typename Stub, typename Request, typename Prepare>
@@ -170,6 +176,8 @@ class GrpcHostClient final : public framework::HostClient {
   std::unique_ptr<v1beta1::ReserveService::Stub> reserve_stub_;
   std::unique_ptr<v1beta1::PermitService::Stub> permit_stub_;
   std::unique_ptr<v1beta1::PreBindService::Stub> pre_bind_stub_;
+  std::unique_ptr<v1beta1::BindService::Stub> bind_stub_;
+  std::unique_ptr<v1beta1::PostBindService::Stub> post_bind_stub_;
 
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;
@@ -179,6 +187,9 @@ class GrpcHostClient final : public framework::HostClient {
   ConfigureCall* configure_ = nullptr;
   ReadinessWatch* readiness_ = nullptr;  // of a host without a cluster cache
   std::optional<absl::StatusOr<v1beta1::ConfigureResponse>> configured_;
+
+  // Calls of PostBind without an answer. Shared with them: they may outlive this.
+  const std::shared_ptr<size_t> post_binds_ = std::make_shared<size_t>(0);
 
   int64_t snapshot_version_ = 0;
   int64_t acknowledged_version_ = 0;

@@ -235,4 +235,14 @@ absl::StatusOr<PreBindResponse> InlineHost::PreBind(PreBindRequest, absl::Time) 
   return NotServed("preBind");
 }
 
+absl::StatusOr<BindResponse> InlineHost::Bind(BindRequest request, absl::Time deadline) {
+  FillPlaced(&request);
+  return client_->Bind(std::move(request), deadline);
+}
+
+bool InlineHost::SendPostBind(PostBindRequest request, absl::Time deadline) {
+  FillPlaced(&request);
+  return client_->SendPostBind(std::move(request), deadline);
+}
+
 }  // namespace outboard::hosts

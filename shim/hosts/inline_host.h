@@ -70,6 +70,9 @@ class InlineHost final : public framework::HostClient {
                                                  absl::Time deadline) override;
   absl::StatusOr<v1beta1::PreBindResponse> PreBind(v1beta1::PreBindRequest request,
                                                    absl::Time deadline) override;
+  absl::StatusOr<v1beta1::BindResponse> Bind(v1beta1::BindRequest request,
+                                             absl::Time deadline) override;
+  bool SendPostBind(v1beta1::PostBindRequest request, absl::Time deadline) override;
   framework::PendingAnswer<v1beta1::PreFilterResponse> Start(v1beta1::PreFilterRequest request,
                                                              absl::Time deadline) override;
   framework::PendingAnswer<v1beta1::FilterResponse> Start(v1beta1::FilterRequest request,

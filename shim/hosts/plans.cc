@@ -28,6 +28,7 @@ using v1beta1::ExtensionPoint;
 using v1beta1::GetHostInfoResponse;
 using v1beta1::PluginInfo;
 
+constexpr char kDefaultBinder[] = "DefaultBinder";
 constexpr char kPrioritySort[] = "PrioritySort";
 constexpr char kNodeResourcesFit[] = "NodeResourcesFit";
 constexpr char kNodePorts[] = "NodePorts";
@@ -137,6 +138,12 @@ class Planner {
   std::vector<framework::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
   // Hosts at the point, in the order of their first plugins there.
   std::vector<framework::HostExtensionPoint> Shares(ExtensionPoint point) const;
+  // The plugin at a point, and the pods for which it is called there; nullopt: for none.
+  std::optional<framework::InterestedPlugin> Interested(ExtensionPoint point,
+                                                        const std::string& name,
+                                                        size_t position) const;
+  // Sets who binds.
+  void PlanBind();
 
   bool KeepsNoCache(const std::string& host) const {
     const auto info = infos_.find(host);
@@ -191,16 +198,10 @@ std::vector<framework::HostExtensionPoint> Planner::Shares(ExtensionPoint point)
   std::vector<framework::HostExtensionPoint> shares;
   const std::vector<config::EnabledPlugin>& enabled = profile_.at(point);
   for (size_t position = 0; position < enabled.size(); ++position) {
-    framework::InterestedPlugin plugin;
-    plugin.name = enabled[position].name;
-    plugin.position = position;
-    bool is_called = true;
-    for (const v1beta1::Interest& interest : InfoOf(plugin.name).interests()) {
-      if (interest.extension_point() != point) continue;
-      plugin.fields.assign(interest.any_field_set().begin(), interest.any_field_set().end());
-      is_called = !plugin.fields.empty();
-    }
-    if (!is_called) continue;
+    std::optional<framework::InterestedPlugin> interested =
+        Interested(point, enabled[position].name, position);
+    if (!interested.has_value()) continue;
+    framework::InterestedPlugin& plugin = *interested;
     const std::string& host = host_of_.at(plugin.name);
     auto share = std::find_if(shares.begin(), shares.end(),
                               [&](const auto& other) { return other.host_name == host; });
@@ -213,6 +214,44 @@ std::vector<framework::HostExtensionPoint> Planner::Shares(ExtensionPoint point)
     share->plugins.push_back(std::move(plugin));
   }
   return shares;
+}
+
+std::optional<framework::InterestedPlugin> Planner::Interested(ExtensionPoint point,
+                                                               const std::string& name,
+                                                               size_t position) const {
+  framework::InterestedPlugin plugin;
+  plugin.name = name;
+  plugin.position = position;
+  // Without an interest PreBind gets only what Reserve named.
+  bool is_called = point != v1beta1::EXTENSION_POINT_PRE_BIND;
+  for (const v1beta1::Interest& interest : InfoOf(name).interests()) {
+    if (interest.extension_point() != point) continue;
+    plugin.fields.assign(interest.any_field_set().begin(), interest.any_field_set().end());
+    const bool every_pod = point == v1beta1::EXTENSION_POINT_PRE_BIND && interest.every_pod();
+    is_called = !plugin.fields.empty() || every_pod;
+  }
+  if (!is_called) return std::nullopt;
+  return plugin;
+}
+
+void Planner::PlanBind() {
+  const auto found = profile_.points.find(v1beta1::EXTENSION_POINT_BIND);
+  if (found == profile_.points.end()) return;
+  plan_.shim_binds = false;
+  for (const config::EnabledPlugin& enabled : found->second) {
+    std::optional<framework::InterestedPlugin> plugin;
+    if (enabled.name != kDefaultBinder)
+      plugin = Interested(v1beta1::EXTENSION_POINT_BIND, enabled.name, plan_.bind.size());
+    if (!plugin.has_value()) {
+      // What comes after it is never asked: it does not skip.
+      plan_.shim_binds = true;
+      return;
+    }
+    framework::HostExtensionPoint& share = plan_.bind.emplace_back();
+    share.host_name = host_of_.at(enabled.name);
+    share.fail_open = IsOpen(v1beta1::EXTENSION_POINT_BIND, {enabled.name});
+    share.plugins.push_back(*std::move(plugin));
+  }
 }
 
 std::string Planner::MainHost() const {
@@ -246,14 +285,20 @@ std::optional<std::vector<framework::PodField>> InterestOf(const PluginInfo& plu
                                                            const config::Profile& profile) {
   std::vector<framework::PodField> fields;
   for (const auto& [point, enabled] : profile.points) {
-    // PreBind only gets what Reserve named.
-    if (point == v1beta1::EXTENSION_POINT_PRE_BIND) continue;
     if (absl::c_none_of(enabled, [&](const auto& other) { return other.name == plugin.name(); }))
       continue;
     const auto interest = absl::c_find_if(plugin.interests(), [&, p = point](const auto& known) {
       return known.extension_point() == InterestPoint(p);
     });
-    if (interest == plugin.interests().end()) return std::nullopt;
+    if (interest == plugin.interests().end()) {
+      // Then PreBind only gets what Reserve named.
+      if (point == v1beta1::EXTENSION_POINT_PRE_BIND) continue;
+      return std::nullopt;
+    }
+    const bool every_pod = point == v1beta1::EXTENSION_POINT_PRE_BIND && interest->every_pod();
+    // The shim binds in the plugin's name, so the profile must keep it.
+    const bool is_binder = point == v1beta1::EXTENSION_POINT_BIND && interest->no_pod();
+    if (every_pod || is_binder) return std::nullopt;
     fields.insert(fields.end(), interest->any_field_set().begin(), interest->any_field_set().end());
   }
   return fields;
@@ -353,6 +398,9 @@ framework::ProfilePlan Planner::Make() {
   plan_.permit = Shares(v1beta1::EXTENSION_POINT_PERMIT);
   for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_PRE_BIND))
     plan_.pre_bind_plugins.insert(plugin.name);
+  plan_.pre_bind = Shares(v1beta1::EXTENSION_POINT_PRE_BIND);
+  plan_.post_bind = Shares(v1beta1::EXTENSION_POINT_POST_BIND);
+  PlanBind();
   for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_QUEUE_SORT)) {
     if (plugin.name == kPrioritySort) continue;
     plan_.sort_host = host_of_.at(plugin.name);

@@ -16,11 +16,7 @@ namespace {
 using google::protobuf::EnumDescriptor;
 using google::protobuf::OneofDescriptor;
 
-// The shim binds itself; see proto/README.md.
-bool IsCalled(int point) {
-  return point != v1beta1::EXTENSION_POINT_UNSPECIFIED && point != v1beta1::EXTENSION_POINT_BIND &&
-         point != v1beta1::EXTENSION_POINT_POST_BIND;
-}
+bool IsCalled(int point) { return point != v1beta1::EXTENSION_POINT_UNSPECIFIED; }
 
 // The shim carries out every effect and reads every push of the contract that it was built with.
 template <typename Message>

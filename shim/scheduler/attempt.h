@@ -39,10 +39,19 @@ struct Attempt {
   std::vector<std::string> effect_hosts;
   std::vector<v1beta1::EffectResult> effect_results;
   bool asks_pre_bind = false;  // a plugin that returned one of the effects has PreBind
-  absl::Time pre_bind_began = absl::InfinitePast();  // when the last effect had ended
+  // When the last effect had ended; without effects, when PreBind began.
+  absl::Time pre_bind_began = absl::InfinitePast();
+  int pre_bind_rounds = 0;  // answers of PreBind that named further effects
   // The plugin that wants the place for another pod. No effect starts after the current one.
   std::string preempted_by;
   absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
+  // The plugin at Bind that decided, and its host; empty: DefaultBinder.
+  std::string binder;
+  std::string binder_host;
+  // That plugin bound the pod or may have done so: the outcome is read. With the reason if its call
+  // has no usable answer.
+  bool bound_by_plugin = false;
+  std::string bind_unanswered;
 
   // The host instances called from PreFilter to Permit, in order; filled only if it is logged.
   std::vector<std::string> asked;

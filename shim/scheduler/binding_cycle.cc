@@ -11,6 +11,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "shim/fail_point.h"
+#include "shim/framework/answer_check.h"
+#include "shim/scheduler/binding_messages.h"
 #include "shim/scheduler/cluster_event_handler.h"
 
 namespace outboard::scheduler {
@@ -19,9 +21,14 @@ namespace {
 // kube-scheduler's interval for checking volumes.
 constexpr absl::Duration kPreBindInterval = absl::Seconds(1);
 
-// The plugin of the current effect, or of the last one.
-const std::string& PluginAtWork(const std::vector<v1beta1::Effect>& effects, size_t done) {
-  return effects[std::min(done, effects.size() - 1)].plugin();
+// The contract's limit: answers of PreBind in an attempt that name further effects.
+constexpr int kMaxPreBindRounds = 8;
+
+// The plugin of the current effect, or of the last one; without effects, the first at PreBind.
+const std::string& PluginAtWork(const Attempt& attempt) {
+  const std::vector<v1beta1::Effect>& effects = attempt.effects;
+  if (effects.empty()) return attempt.plan->pre_bind.front().plugins.front().name;
+  return effects[std::min(attempt.effect_results.size(), effects.size() - 1)].plugin();
 }
 
 v1beta1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view message) {
@@ -37,8 +44,14 @@ v1beta1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view m
 void BindingCycle::Begin(Attempt* attempt, absl::Time now) {
   // No event from here on is relevant to a rejection of the pod.
   state_.queue.Done(attempt->pod->uid());
-  if (attempt->effects.empty()) return Bind(attempt, now);
-  WriteNextEffect(attempt, now);
+  if (!attempt->effects.empty()) return WriteNextEffect(attempt, now);
+  if (!WillRunPreBind(*attempt)) return Bind(attempt, now);
+  attempt->pre_bind_began = now;
+  pre_bind_questions_.emplace(now, attempt->id);
+}
+
+bool BindingCycle::WillRunPreBind(const Attempt& attempt) const {
+  return !attempt.effects.empty() || state_.IsInterested(attempt.plan->pre_bind, attempt.pod->pod);
 }
 
 void BindingCycle::WriteNextEffect(Attempt* attempt, absl::Time now) {
@@ -71,7 +84,7 @@ void BindingCycle::OnEffectEnded(const EffectOrder& order, const EffectEnd& end,
   if (attempt->effect_results.size() < attempt->effects.size() && !attempt->pod_gone) {
     return WriteNextEffect(attempt, now);
   }
-  if (!attempt->asks_pre_bind && !attempt->pod_gone) return Bind(attempt, now);
+  if (PreBindHosts(*attempt).empty() && !attempt->pod_gone) return Bind(attempt, now);
   attempt->pre_bind_began = now;
   // Volumes are never ready within the first second; kube-scheduler waits as long.
   const bool volumes = absl::c_any_of(attempt->effects, [](const v1beta1::Effect& its) {
@@ -91,18 +104,30 @@ absl::Time BindingCycle::NextWakeup() const {
   return pre_bind_questions_.empty() ? absl::InfiniteFuture() : pre_bind_questions_.begin()->first;
 }
 
+std::vector<std::string> BindingCycle::PreBindHosts(const Attempt& attempt) const {
+  std::vector<std::string> hosts;
+  const auto add = [&](const std::string& name) {
+    if (!absl::c_linear_search(hosts, name)) hosts.push_back(name);
+  };
+  if (attempt.asks_pre_bind) absl::c_for_each(attempt.effect_hosts, add);
+  for (const framework::HostExtensionPoint& point : attempt.plan->pre_bind) {
+    if (state_.IsInterested(point.plugins, attempt.pod->pod)) add(point.host_name);
+  }
+  return hosts;
+}
+
 void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
   if (attempt->pod_gone) return FailPreBind(attempt, v1beta1::PluginStatus(), now);
-  // Asks each host about its own effects, one host after the other. If a host has to wait, asks all
-  // again later. Executed effects are not repeated.
-  for (size_t i = 0; i < attempt->effects.size(); ++i) {
-    const std::string& name = attempt->effect_hosts[i];
-    if (i > 0 && attempt->effect_hosts[i - 1] == name) continue;
+  // Asks each host about its own effects, one host after the other. If a host has to wait or names
+  // further effects, asks all again later. Executed effects are not repeated.
+  for (const std::string& name : PreBindHosts(*attempt)) {
     absl::StatusOr<v1beta1::PreBindResponse> answer = host_calls_.PreBind(*attempt, name, now);
     if (answer.ok() && answer->has_rejection()) {
       return FailPreBind(attempt, answer->rejection(), now);
     }
+    if (answer.ok() && !answer->effects().empty()) return AddEffects(attempt, name, *answer, now);
     if (answer.ok() && !answer->wait()) continue;
+    if (!answer.ok() && IsFailureIgnored(*attempt, name)) continue;
     if (!answer.ok()) {
       VLOG(2) << "PreBind of pod " << attempt->pod->key() << " failed: host \"" << name
               << "\" did not answer: " << answer.status();
@@ -111,6 +136,31 @@ void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
     return;
   }
   Bind(attempt, now);
+}
+
+void BindingCycle::AddEffects(Attempt* attempt, const std::string& host_name,
+                              const v1beta1::PreBindResponse& answer, absl::Time now) {
+  if (++attempt->pre_bind_rounds > kMaxPreBindRounds) {
+    const std::string message =
+        absl::StrCat("names further effects in more than ", kMaxPreBindRounds, " answers");
+    host_calls_.OnBadPlacement(host_name, framework::WrongAnswer("PreBind " + message));
+    return FailPreBind(attempt, ErrorStatus(answer.effects(0).plugin(), message), now);
+  }
+  attempt->effects.insert(attempt->effects.end(), answer.effects().begin(), answer.effects().end());
+  attempt->effect_hosts.resize(attempt->effects.size(), host_name);
+  attempt->asks_pre_bind = true;
+  // Fails only for a pod that is gone, which the end of the effect notices.
+  state_.cluster.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
+  WriteNextEffect(attempt, now);
+}
+
+bool BindingCycle::IsFailureIgnored(const Attempt& attempt, const std::string& host_name) const {
+  // What Reserve named was written; a plugin must see that it is complete.
+  if (absl::c_linear_search(attempt.effect_hosts, host_name)) return false;
+  const auto point = absl::c_find_if(attempt.plan->pre_bind,
+                                     [&](const auto& its) { return its.host_name == host_name; });
+  return point != attempt.plan->pre_bind.end() &&
+         host_calls_.IsFailureIgnored(*point, v1beta1::EXTENSION_POINT_PRE_BIND);
 }
 
 void BindingCycle::FailPreBind(Attempt* attempt, const v1beta1::PluginStatus& rejection,
@@ -134,7 +184,7 @@ Attempt* BindingCycle::FindInPreBind(const std::string& uid) const {
   Attempt* const attempt = state_.attempts.FindByPod(uid);
   if (attempt == nullptr || waits_.Waits(attempt->id)) return nullptr;
   const bool bind_has_begun = attempt->bind_began != absl::InfinitePast();
-  return attempt->binding && !attempt->effects.empty() && !bind_has_begun ? attempt : nullptr;
+  return attempt->binding && WillRunPreBind(*attempt) && !bind_has_begun ? attempt : nullptr;
 }
 
 Attempt* BindingCycle::FindWriting(const std::string& uid) const {
@@ -151,10 +201,10 @@ void BindingCycle::CancelPreBind(Attempt* attempt, const std::string& plugin, ab
 }
 
 void BindingCycle::FailPreempted(Attempt* attempt, absl::Time now) {
-  FailPreBind(attempt,
-              ErrorStatus(PluginAtWork(attempt->effects, attempt->effect_results.size()),
-                          absl::StrCat("preempted by ", attempt->preempted_by)),
-              now);
+  FailPreBind(
+      attempt,
+      ErrorStatus(PluginAtWork(*attempt), absl::StrCat("preempted by ", attempt->preempted_by)),
+      now);
 }
 
 void BindingCycle::Bind(Attempt* attempt, absl::Time now) {
@@ -170,8 +220,49 @@ void BindingCycle::Bind(Attempt* attempt, absl::Time now) {
   }
   attempt->bind_began = now;
   OUTBOARD_FAIL_POINT(bind_decided);
-  state_.actions->Bind(
-      {this, attempt->id, attempt->pod, attempt->node_name, attempt->plan->algorithm.name}, now);
+  BindDecision decision = bind_calls_.Decide(*attempt, now);
+  if (decision.kind == BindDecision::Kind::kFailed) return FailBind(attempt, decision.message, now);
+  if (decision.kind == BindDecision::Kind::kHostUnavailable) {
+    std::unique_ptr<Attempt> taken = state_.attempts.Take(attempt->id);
+    failures_.UnreserveAndForget(taken.get(), "bind was not answered", now);
+    state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+    return failures_.FailHostUnavailable(std::move(taken), decision.host_name, decision.status,
+                                         now);
+  }
+  attempt->binder = std::move(decision.plugin);
+  attempt->binder_host = std::move(decision.host_name);
+  attempt->bound_by_plugin = decision.kind == BindDecision::Kind::kReadOutcome;
+  attempt->bind_unanswered = std::move(decision.message);
+  BindOrder order;
+  order.ordered_by = this;
+  order.attempt_id = attempt->id;
+  order.pod = attempt->pod;
+  order.node_name = attempt->node_name;
+  order.profile = attempt->plan->algorithm.name;
+  order.bound_by_plugin = attempt->bound_by_plugin;
+  order.annotations = std::move(decision.annotations);
+  state_.actions->Bind(order, now);
+}
+
+void BindingCycle::FailBind(Attempt* attempt, const std::string& message, absl::Time now) {
+  std::unique_ptr<Attempt> taken = state_.attempts.Take(attempt->id);
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_BIND, taken->plan->algorithm.name,
+                          v1beta1::CODE_ERROR, now - taken->bind_began);
+  failures_.UnreserveAndForget(taken.get(), message, now);
+  state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
+  failures_.FailError(std::move(taken), message, now);
+}
+
+std::string BindingCycle::WhyNotBound(const Attempt& attempt, const std::string& message) const {
+  if (!attempt.bound_by_plugin)
+    return BindFailure(attempt.binder.empty() ? kDefaultBinder : attempt.binder, message);
+  std::string why = attempt.bind_unanswered;
+  if (why.empty()) {
+    why = absl::StrCat("the plugin answered that it bound the pod, but the pod is not on node ",
+                       attempt.node_name);
+  }
+  if (!message.empty()) absl::StrAppend(&why, ": ", message);
+  return BindFailure(attempt.binder, why);
 }
 
 void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,
@@ -184,6 +275,9 @@ void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::stri
                           end == BindEnd::kBound ? v1beta1::CODE_SUCCESS : v1beta1::CODE_ERROR,
                           now - attempt->bind_began);
   if (end == BindEnd::kBound) return OnBound(*attempt, now);
+  const std::string why = WhyNotBound(*attempt, message);
+  if (end == BindEnd::kNotBound && attempt->bound_by_plugin && attempt->bind_unanswered.empty())
+    host_calls_.OnBadPlacement(attempt->binder_host, framework::WrongAnswer(why));
   failures_.UnreserveAndForget(attempt.get(), message, now);
   state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
   if (end == BindEnd::kGone || attempt->pod_gone) {
@@ -191,9 +285,7 @@ void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::stri
     failures_.EndAttempt(*attempt);
     return;
   }
-  failures_.FailError(
-      std::move(attempt),
-      absl::StrCat("binding rejected: running Bind plugin \"DefaultBinder\": ", message), now);
+  failures_.FailError(std::move(attempt), why, now);
 }
 
 void BindingCycle::OnBound(const Attempt& attempt, absl::Time now) {
@@ -209,6 +301,7 @@ void BindingCycle::OnBound(const Attempt& attempt, absl::Time now) {
                            info.initial_attempt_time.has_value() ? now - *info.initial_attempt_time
                                                                  : absl::ZeroDuration(),
                            info.was_flushed);
+  bind_calls_.SendPostBind(attempt, now);
   state_.queue.Forget(attempt.pod->uid());
   failures_.EndAttempt(attempt);
 }

@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "google/protobuf/map.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "shim/framework/algorithm.h"
@@ -75,6 +76,10 @@ struct BindOrder {
   std::string profile;
   // Another scheduler binds the pod; the outcome is read from the API server.
   bool bound_by_other_scheduler = false;
+  // A plugin bound the pod, or may have done so; the outcome is read from the API server.
+  bool bound_by_plugin = false;
+  // For the Binding's metadata; the API server copies them to the pod.
+  google::protobuf::Map<std::string, std::string> annotations{};
 };
 
 // Executes an effect that a plugin wants and that passed the shim's check.

@@ -296,8 +296,9 @@ absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attem
       host->client->PreBind(std::move(request), SteadyNow() + state_.options.pre_bind_deadline);
   OUTBOARD_FAIL_POINT(pre_bind_answered);
   if (answer.ok()) {
-    if (absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
-        !bad.ok()) {
+    absl::Status bad = framework::CheckPreBind(*answer, attempt.plan->pre_bind_plugins);
+    bad.Update(CheckMoreEffects(attempt, *answer, *host));
+    if (!bad.ok()) {
       state_.observer->OnProtocolError(host_name, host->client->instance(), bad);
       answer = bad;
     }
@@ -307,6 +308,72 @@ absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attem
   state_.observer->OnCall(v1beta1::EXTENSION_POINT_PRE_BIND, attempt.plan->algorithm.name, code,
                           SteadyNow() - began);
   return answer;
+}
+
+absl::Status HostCalls::CheckMoreEffects(const Attempt& attempt,
+                                         const v1beta1::PreBindResponse& answer,
+                                         const HostRecord& host) const {
+  if (answer.has_rejection() || answer.effects().empty()) return absl::OkStatus();
+  const uint32_t slot = state_.cluster.SlotOf(attempt.node_name);
+  if (slot == cache::ClusterState::kNoSlot)
+    return framework::WrongAnswer("PreBind names effects although the node is gone");
+  google::protobuf::RepeatedPtrField<v1beta1::Effect> all(attempt.effects.begin(),
+                                                          attempt.effects.end());
+  all.MergeFrom(answer.effects());
+  absl::Status bad = framework::CheckEffects(all, attempt.pod->pod, attempt.node_name);
+  bad.Update(framework::CheckVolumeEffects(answer.effects(), attempt.pod->pod,
+                                           state_.cluster.NodeAt(slot)->node, state_.cluster));
+  for (const v1beta1::Effect& effect : answer.effects()) {
+    bad.Update(
+        framework::CheckObjectWrite(effect, host.client->info(), state_.options.custom_resources));
+  }
+  return bad;
+}
+
+absl::StatusOr<v1beta1::BindResponse> HostCalls::Bind(const Attempt& attempt,
+                                                      const framework::HostExtensionPoint& point,
+                                                      absl::Time now) {
+  HostRecord* const host = UsableHost(point.host_name);
+  if (host == nullptr) return HostUnavailable();
+  SendChanges(host, now);
+  v1beta1::BindRequest request;
+  FillHeader(attempt, *host, request.mutable_header());
+  request.set_pod_uid(attempt.pod->uid());
+  request.set_node_name(attempt.node_name);
+  request.set_plugin(point.plugins.front().name);
+  absl::StatusOr<v1beta1::BindResponse> answer =
+      host->client->Bind(std::move(request), SteadyNow() + state_.options.bind_deadline);
+  if (absl::IsUnimplemented(answer.status())) {
+    // A host from before this service: there the shim binds in the name of its plugins.
+    answer.emplace().mutable_shim_binds();
+  }
+  if (answer.ok()) {
+    if (absl::Status bad = framework::CheckBind(*answer, point.plugins.front().name); !bad.ok()) {
+      state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
+      answer = bad;
+    }
+  }
+  OnHostCallEnded(point.host_name, HostCall::kBind, answer.status(), now);
+  return answer;
+}
+
+void HostCalls::SendPostBind(const Attempt& attempt, const std::string& host_name, absl::Time now) {
+  HostRecord* const host = UsableHost(host_name);
+  bool is_sent = false;
+  if (host != nullptr) {
+    SendChanges(host, now);
+    v1beta1::PostBindRequest request;
+    FillHeader(attempt, *host, request.mutable_header());
+    request.set_pod_uid(attempt.pod->uid());
+    request.set_node_name(attempt.node_name);
+    is_sent =
+        host->client->SendPostBind(std::move(request), SteadyNow() + state_.options.bind_deadline);
+  }
+  if (is_sent) return;
+  // PostBind's default policy: what the plugin misses is information.
+  state_.observer->OnFailurePolicy(host_name, v1beta1::EXTENSION_POINT_POST_BIND, "FailOpen");
+  VLOG(2) << "PostBind of pod " << attempt.pod->key() << " not sent: host \"" << host_name
+          << "\" is unavailable or has too many unanswered notices";
 }
 
 absl::StatusOr<v1beta1::PreEnqueueResponse> HostCalls::PreEnqueue(

@@ -70,6 +70,13 @@ class HostCalls {
                                                  bool resumed, absl::Time now);
   absl::StatusOr<v1beta1::PreBindResponse> PreBind(const Attempt& attempt,
                                                    const std::string& host_name, absl::Time now);
+  // Asks the plugin of `point` to bind. After an error that is not UNAVAILABLE because the host
+  // cannot be called, only the API server knows whether it did.
+  absl::StatusOr<v1beta1::BindResponse> Bind(const Attempt& attempt,
+                                             const framework::HostExtensionPoint& point,
+                                             absl::Time now);
+  // Does not wait. A notice that cannot be sent is dropped.
+  void SendPostBind(const Attempt& attempt, const std::string& host_name, absl::Time now);
   absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(const framework::ProfilePlan& plan,
                                                          const framework::HostExtensionPoint& point,
                                                          const std::vector<std::string>& uids,
@@ -92,7 +99,7 @@ class HostCalls {
   // that do not use the methods above.
   void OnHostCallEnded(const std::string& name, framework::HostCall call,
                        const absl::Status& status, absl::Time now);
-  // The host placed a pod where it does not fit.
+  // The host placed a pod where it does not fit, or says falsely that it bound a pod.
   void OnBadPlacement(const std::string& name, const absl::Status& status);
 
   // For virtual time: sends all hosts the time.
@@ -107,6 +114,9 @@ class HostCalls {
   absl::Time ChangesDue(const HostRecord& host) const;
   void FillHeader(const Attempt& attempt, const HostRecord& host,
                   v1beta1::CallHeader* header) const;
+  // Checks the effects of an answer of PreBind, together with the earlier ones of the attempt.
+  absl::Status CheckMoreEffects(const Attempt& attempt, const v1beta1::PreBindResponse& answer,
+                                const HostRecord& host) const;
 
   SchedulerState& state_;
 };

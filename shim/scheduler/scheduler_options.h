@@ -48,6 +48,7 @@ struct SchedulerOptions {
   absl::Duration reserve_deadline = absl::Seconds(1);
   absl::Duration permit_deadline = absl::Seconds(1);
   absl::Duration pre_bind_deadline = absl::Seconds(1);
+  absl::Duration bind_deadline = absl::Seconds(1);  // PostBind too
   absl::Duration queue_deadline = absl::Milliseconds(100);
   // How long pods stay in the queue, untouched, while their host is unavailable. After that each
   // pod is parked with an event.

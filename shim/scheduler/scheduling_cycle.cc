@@ -284,7 +284,7 @@ void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
           << SteadyNow() - pending->info->initial_attempt_time.value_or(pending->began)
           << " after it was first tried";
   state_.attempts.Add(std::move(attempt));
-  if (!permit.waits().empty() || !pending->effects.empty()) {
+  if (!permit.waits().empty() || binding_.WillRunPreBind(*pending)) {
     // A cluster autoscaler, for example, sees where the pod is about to go.
     state_.actions->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
   }

@@ -32,7 +32,8 @@ scheduler::SchedulerOptions Options(const config::Config& config) {
   scheduler::SchedulerOptions options;
   // Deadlines so long that no call fails because this machine is busy.
   options.cycle_deadline = options.reserve_deadline = options.permit_deadline =
-      options.pre_bind_deadline = options.queue_deadline = HostPool::kAnswerTimeout;
+      options.pre_bind_deadline = options.bind_deadline = options.queue_deadline =
+          HostPool::kAnswerTimeout;
   options.custom_resources = hosts::AllowedResources(config.shim.custom_resources);
   return options;
 }

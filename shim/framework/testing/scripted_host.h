@@ -36,6 +36,8 @@ class ScriptedHost final : public HostClient {
   std::function<absl::Status(const v1beta1::CycleRequest&, v1beta1::CycleResponse*)> cycle;
   std::function<absl::StatusOr<v1beta1::PermitResponse>(const v1beta1::PermitRequest&)> permit;
   std::function<absl::StatusOr<v1beta1::PreBindResponse>(const v1beta1::PreBindRequest&)> pre_bind;
+  std::function<absl::StatusOr<v1beta1::BindResponse>(const v1beta1::BindRequest&)> bind;
+  bool takes_post_bind = true;
   std::function<absl::StatusOr<v1beta1::ReserveResponse>(const v1beta1::ReserveRequest&)> reserve;
   std::function<absl::StatusOr<v1beta1::UnreserveResponse>(const v1beta1::UnreserveRequest&)>
       unreserve;
@@ -60,6 +62,8 @@ class ScriptedHost final : public HostClient {
   std::vector<v1beta1::SyncRequest> changes;
   std::vector<v1beta1::CycleRequest> cycles;
   std::vector<v1beta1::UnreserveRequest> unreserved;
+  std::vector<v1beta1::BindRequest> bind_questions;
+  std::vector<v1beta1::PostBindRequest> post_binds;
   std::vector<v1beta1::PushResult> push_results;  // also in `changes`
 
   // Every node is feasible; with several nodes, plugin "Score" gives each 0.
@@ -133,6 +137,18 @@ class ScriptedHost final : public HostClient {
                                                    absl::Time) override {
     if (pre_bind) return pre_bind(request);
     return v1beta1::PreBindResponse();
+  }
+  // By default every plugin skips.
+  absl::StatusOr<v1beta1::BindResponse> Bind(v1beta1::BindRequest request, absl::Time) override {
+    bind_questions.push_back(request);
+    if (bind) return bind(request);
+    v1beta1::BindResponse skips;
+    skips.mutable_skip();
+    return skips;
+  }
+  bool SendPostBind(v1beta1::PostBindRequest request, absl::Time) override {
+    if (takes_post_bind) post_binds.push_back(std::move(request));
+    return takes_post_bind;
   }
   absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
                                                          absl::Time) override {

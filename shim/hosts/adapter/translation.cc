@@ -282,6 +282,26 @@ std::string IdentityFromOld(const v1alpha1::GetHostInfoResponse& old) {
   return identity.SerializeAsString();
 }
 
+// Hosts of v1alpha1 do not serve Bind and PostBind: there the shim binds in the name of plugins at
+// bind, and does not call those at postBind. It asks PreBind only about effects of Reserve.
+void LimitBindPoints(v1beta1::PluginInfo* plugin) {
+  auto* interests = plugin->mutable_interests();
+  for (int i = interests->size() - 1; i >= 0; --i) {
+    const v1beta1::ExtensionPoint point = interests->Get(i).extension_point();
+    if (point == v1beta1::EXTENSION_POINT_PRE_BIND || point == v1beta1::EXTENSION_POINT_BIND ||
+        point == v1beta1::EXTENSION_POINT_POST_BIND) {
+      interests->DeleteSubrange(i, 1);
+    }
+  }
+  for (const int point : plugin->extension_points()) {
+    if (point != v1beta1::EXTENSION_POINT_BIND && point != v1beta1::EXTENSION_POINT_POST_BIND)
+      continue;
+    v1beta1::Interest* interest = interests->Add();
+    interest->set_extension_point(static_cast<v1beta1::ExtensionPoint>(point));
+    interest->set_no_pod(true);
+  }
+}
+
 absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse& old) {
   v1beta1::GetHostInfoResponse info;
   for (const int capability : old.capabilities())
@@ -294,6 +314,7 @@ absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse&
     // Without fields the shim never called the plugin there.
     for (v1beta1::Interest& interest : *out->mutable_interests())
       interest.set_no_pod(interest.any_field_set().empty());
+    LimitBindPoints(out);
   }
   return info.SerializeAsString();
 }
