@@ -6,7 +6,7 @@
 
 all_tiers=(unit component go cluster sanitizers)
 # These run only when named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
-# the examples in Java download a Maven repository; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
+# the examples in Java and TypeScript download packages; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
 # half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it; the long forms of the faults take hours.
 named_tiers=(upstream examples guide older storms fuzz mutants faults)
 logs=$build/test-logs
@@ -199,8 +199,11 @@ tier_guide() {
 tier_examples() {
   need_go
   need_packages protobuf-compiler openjdk-17-jdk-headless maven
+  # Node that does not come from Debian has npm with it.
+  command -v npm >/dev/null || need_packages nodejs npm
   build_product "${programs[@]}"
-  step examples "hosts in Go and Java from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go java
+  step examples "hosts in Go, Java and TypeScript from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" \
+    go java typescript
   step examples "go vet of the host in Go" bash -c 'cd integration/examples/go && go vet ./...'
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Hosts in other languages, built from the contract alone, work beside the built-in plugins. Usage: examples_test.sh
 # FOLDER-WITH-OUTBOARD LANGUAGE...
-# Languages: go, java, plain_python. With Go and Java, one more scenario uses both hosts.
+# Languages: go, java, plain_python, typescript. With Go and Java, one more scenario uses both hosts.
 set -euo pipefail
 bin=$1
 shift
@@ -31,15 +31,15 @@ for language in "$@"; do
   SKIP_BUILD=1 start "$language" "$here/$language/run.sh"
 done
 
-# Four nodes: "a" is under maintenance, "b" has no free licence, "c" has none at all. By price "c" is the best.
-node() { # NAME DOMAIN PRICE LICENCES ANNOTATION
+# Four nodes: "a" is under maintenance, "b" has no free licence, "c" has none at all. By price "c" is the best. "a" has the oldest hardware.
+node() { # NAME DOMAIN PRICE LICENCES GENERATION ANNOTATION
   cat <<YAML
 apiVersion: v1
 kind: Node
 metadata:
   name: $1
-  labels: {example.com/power-domain: $2, example.com/price: "$3"}
-  annotations: {example.com/licences: "$4"${5:+, $5}}
+  labels: {example.com/power-domain: $2, example.com/price: "$3", example.com/hardware-generation: "$5"}
+  annotations: {example.com/licences: "$4"${6:+, $6}}
 status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
 ---
 YAML
@@ -54,16 +54,17 @@ spec: {${3:+nodeName: $3, }containers: [{name: main, image: app, resources: {req
 YAML
 }
 {
-  node a east 10 1 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2100-01-01T00:00:00Z"'
-  node b east 50 1
-  node c west 20 0 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2000-01-02T00:00:00Z"'
-  node d west 60 1
+  node a east 10 1 1 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2100-01-01T00:00:00Z"'
+  node b east 50 1 2
+  node c west 20 0 3 'example.com/maintenance-window: "2000-01-01T00:00:00Z/2000-01-02T00:00:00Z"'
+  node d west 60 1 4
   pod cad-1 'app: cad, example.com/needs-licence: ""' b
 } >"$dir/cluster.yaml"
 {
   pod web-1 'app: web, example.com/needs-licence: ""'
   pod web-2 'app: web'
   pod thrifty-1 'app: thrifty, example.com/max-price: "15"'
+  pod render-1 'app: render, example.com/min-hardware-generation: "3"'
 } >"$dir/pods.yaml"
 
 failed=0
@@ -112,6 +113,12 @@ for language in "$@"; do
       expect "the only node that is cheap enough" '{"pod":"default/thrifty-1","result":"scheduled","node":"a"'
       expect "too expensive" '"b":{"code":"UnschedulableAndUnresolvable","plugin":"Budget","reasons":["node(s) were too expensive"]}'
       ;;
+    typescript)
+      simulate '{name: HardwareGeneration, weight: 50}' typescript
+      expect "the oldest of all" '{"pod":"default/web-2","result":"scheduled","node":"a"'
+      expect "the oldest that is new enough" '{"pod":"default/render-1","result":"scheduled","node":"c"'
+      expect "too old" '"b":{"code":"UnschedulableAndUnresolvable","plugin":"HardwareGeneration","reasons":["node(s) had too old hardware"]}'
+      ;;
     *)
       echo "no example in $language"
       exit 1
@@ -125,7 +132,7 @@ if [[ " $* " == *" go "* && " $* " == *" java "* ]]; then
 fi
 # A client in Java reads the errors of the hosts that look for the session before they look at the request.
 if [[ " $* " == *" java "* ]]; then
-  declare -A plugins=([go]=PowerDomains [java]=Licences)
+  declare -A plugins=([go]=PowerDomains [java]=Licences [typescript]=HardwareGeneration)
   built=$here/../../build/examples/java
   for language in "$@"; do
     [[ -n ${plugins[$language]:-} ]] || continue
@@ -140,6 +147,7 @@ fi
 # The hosts also keep the contract.
 for language in "$@"; do
   "$bin/outboard" conformance --host "unix:$dir/$language.sock" --node-label example.com/power-domain=east --node-label example.com/price=10 \
+    --node-label example.com/hardware-generation=3 \
     >"$dir/conformance" 2>&1 || {
     echo "FAILED: the conformance kit, against the host in $language"
     cat "$dir/conformance"

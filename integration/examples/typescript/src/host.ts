@@ -58,9 +58,9 @@ serve(server, v1beta1.PluginHostService.service, {
 
 serve(server, v1beta1.FilterService.service, {
   Filter: (request) => {
-    if (!request.what) throw new CallError('INVALID', 'search or simulation is required');
     const slots = request.search ? request.search.nodes?.slots : request.simulation?.nodes;
     const { enabled, pod, nodes } = read(request, slots, 'EXTENSION_POINT_FILTER');
+    if (!request.what) throw new CallError('INVALID', 'search or simulation is required');
     const feasible = Buffer.alloc(Math.ceil(nodes.length / 8));
     const [rejected, reasons]: [number[], PluginStatus[]] = [[], []];
     const positions = new Map<string, number>(); // In `reasons`.
@@ -108,8 +108,7 @@ function read({ header, pod, inlineNodes }: Pick<FilterRequest, 'header' | 'pod'
   const profile = session.profiles.find(({ name }) => name === header.profile);
   if (!profile) throw new CallError('NOT_CONFIGURED', 'Configure did not name this profile');
   const nodes = inlineNodes.flatMap(({ node }) => node ?? []);
-  if (!pod) throw new CallError('INVALID', 'pod is required');
-  if (nodes.length !== slots.length) throw new CallError('INVALID', 'inline_nodes and nodes differ in length');
+  if (!pod || nodes.length !== slots.length) throw new CallError('INVALID', 'pod or inline_nodes are missing');
   const names = profile.points.find(({ extensionPoint }) => extensionPoint === point)?.plugins ?? [];
   return { pod, nodes, enabled: names.flatMap((name) => plugins.get(name) ?? []) };
 }
