@@ -121,7 +121,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 	write(strings.Replace(string(good), "socketDirectory", "soketDirectory", 1))
 	logged("soketDirectory: unknown field; did you mean socketDirectory?")
 	become("standby serving")
-	// One that only the host can judge: it is asked before its session would end.
+	// Only the host can judge this one: it is asked before its session would end.
 	write(strings.Replace(string(good), "leaderElection:", `profiles:
 - schedulerName: default-scheduler
   pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeight: 101}}]

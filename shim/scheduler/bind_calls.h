@@ -22,7 +22,7 @@ struct BindDecision {
     kHostUnavailable,  // a host that has to be asked cannot be called; `status` is why
   };
   Kind kind = Kind::kShimBinds;
-  std::string plugin{};  // the one that decided; empty: DefaultBinder, or none
+  std::string plugin{};  // that decided; empty: DefaultBinder, or none
   std::string host_name{};
   google::protobuf::Map<std::string, std::string> annotations{};
   // With kReadOutcome: why the call has no usable answer; empty: the plugin answered that it bound.
