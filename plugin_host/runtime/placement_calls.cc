@@ -1,5 +1,5 @@
-// The part of a session after a placement: Reserve, Unreserve, Permit, PreBind, and decisions on
-// waiting pods.
+// The part of a session after a placement: Reserve, Unreserve, Permit, PreBind, Bind, PostBind, and
+// decisions on waiting pods.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -152,6 +152,19 @@ CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now
   return CallStatus::Ok();
 }
 
+CallStatus Session::FindOrRestore(const v1beta1::CallHeader& header, const std::string& pod_uid,
+                                  AttemptRecord* restored, Target* target) {
+  if (FindAttempt(header, target).ok()) return CallStatus::Ok();
+  std::shared_ptr<const Profile> profile = FindProfile(header.profile());
+  if (profile == nullptr) return CallStatus(CallError::REASON_NOT_CONFIGURED, header.profile());
+  target->pod = cache_.FindPod(pod_uid);
+  if (target->pod == nullptr)
+    return CallStatus(CallError::REASON_OBJECT_UNKNOWN, absl::StrCat("unknown pod ", pod_uid));
+  restored->Begin(header.attempt_id(), pod_uid, std::move(profile));
+  target->attempt = restored;
+  return CallStatus::Ok();
+}
+
 CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time now,
                             v1beta1::PreBindResponse* response) {
   if (request.results_size() != request.effects_size()) {
@@ -159,19 +172,9 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
   }
   Target target;
   AttemptRecord restored;
-  if (!FindAttempt(request.header(), &target).ok()) {
-    // The host started after Reserve: the cache suffices.
-    std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
-    if (profile == nullptr) {
-      return CallStatus(CallError::REASON_NOT_CONFIGURED, request.header().profile());
-    }
-    target.pod = cache_.FindPod(request.pod_uid());
-    if (target.pod == nullptr) {
-      return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
-                        absl::StrCat("unknown pod ", request.pod_uid()));
-    }
-    restored.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
-    target.attempt = &restored;
+  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
+      !status.ok()) {
+    return status;
   }
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_BIND)) {
@@ -183,19 +186,78 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
       effects.push_back(&request.effects(i));
       results.push_back(&request.results(i));
     }
-    if (effects.empty()) continue;
+    if (effects.empty() && !plugin.pre_bind_without_effects) continue;
+    std::vector<v1beta1::Effect> further;
     const sdk::PreBindProgress progress{effects, results,
-                                        absl::Milliseconds(request.elapsed_millis())};
+                                        absl::Milliseconds(request.elapsed_millis()), &further};
     const sdk::Verdict verdict =
         plugin.pre_bind->PreBind(View(target, index, now), request.node_name(), progress);
-    if (verdict.ok()) continue;
-    if (verdict.code() == sdk::kWait) {
-      response->set_wait(true);
+    if (verdict.ok() || verdict.code() == sdk::kWait) {
+      if (!verdict.ok()) response->set_wait(true);
+      for (v1beta1::Effect& effect : further) {
+        effect.set_plugin(plugin.name);
+        *response->add_effects() = std::move(effect);
+      }
       continue;
     }
     response->set_wait(false);
+    response->clear_effects();
     FillRejection("PreBind", plugin.name, verdict, response->mutable_rejection());
     break;
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Bind(const v1beta1::BindRequest& request, absl::Time now,
+                         v1beta1::BindResponse* response) {
+  Target target;
+  AttemptRecord restored;
+  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
+      !status.ok()) {
+    return status;
+  }
+  const Profile& profile = *target.attempt->profile;
+  const std::vector<uint32_t>& enabled = profile.at(v1beta1::EXTENSION_POINT_BIND);
+  const auto index = std::find_if(enabled.begin(), enabled.end(), [&](uint32_t its) {
+    return profile.plugins()[its].name == request.plugin();
+  });
+  if (index == enabled.end()) {
+    return CallStatus(CallError::REASON_INVALID,
+                      absl::StrCat("plugin ", request.plugin(), " is not at bind in the profile"));
+  }
+  const ProfilePlugin& plugin = profile.plugins()[*index];
+  if (plugin.bind == nullptr) {  // only a name in the profile
+    response->mutable_shim_binds();
+    return CallStatus::Ok();
+  }
+  sdk::BindAnswer answer;
+  const sdk::Verdict verdict =
+      plugin.bind->Bind(View(target, *index, now), request.node_name(), &answer);
+  if (!verdict.ok()) {
+    FillRejection("Bind", plugin.name, verdict, response->mutable_rejection());
+  } else if (answer.by == sdk::BindAnswer::By::kPlugin) {
+    response->mutable_bound();
+  } else if (answer.by == sdk::BindAnswer::By::kNext) {
+    response->mutable_skip();
+  } else {
+    response->mutable_shim_binds()->mutable_annotations()->insert(answer.annotations.begin(),
+                                                                  answer.annotations.end());
+  }
+  return CallStatus::Ok();
+}
+
+CallStatus Session::PostBind(const v1beta1::PostBindRequest& request, absl::Time now) {
+  Target target;
+  AttemptRecord restored;
+  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
+      !status.ok()) {
+    return status;
+  }
+  const Profile& profile = *target.attempt->profile;
+  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_BIND)) {
+    const ProfilePlugin& plugin = profile.plugins()[index];
+    if (plugin.post_bind != nullptr)
+      plugin.post_bind->PostBind(View(target, index, now), request.node_name());
   }
   return CallStatus::Ok();
 }

@@ -18,7 +18,7 @@ v1beta1::PluginInfo PluginInfoOf(const sdk::PluginDescriptor& descriptor) {
   for (const std::string& field : descriptor.optional_fields) info.add_optional_fields(field);
   info.mutable_interests()->Add(descriptor.interests.begin(), descriptor.interests.end());
   for (v1beta1::Interest& interest : *info.mutable_interests())
-    interest.set_no_pod(interest.any_field_set().empty());
+    interest.set_no_pod(interest.any_field_set().empty() && !interest.every_pod());
   info.mutable_declared_resources()->Add(descriptor.declared_resources.begin(),
                                          descriptor.declared_resources.end());
   return info;

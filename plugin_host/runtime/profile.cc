@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/shim_problems.h"
 #include "plugin_host/runtime/wake_up_events.h"
@@ -46,7 +47,7 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
       return plugin.permit != nullptr;
     case v1beta1::EXTENSION_POINT_PRE_BIND:
       return plugin.pre_bind != nullptr;
-    // The shim implements these itself; a plugin there is only a name in the profile.
+    // Without the interface the plugin is only a name in the profile: the shim binds.
     case v1beta1::EXTENSION_POINT_BIND:
     case v1beta1::EXTENSION_POINT_POST_BIND:
       return true;
@@ -211,6 +212,11 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   entry.reserve = dynamic_cast<sdk::ReservePlugin*>(p);
   entry.permit = dynamic_cast<sdk::PermitPlugin*>(p);
   entry.pre_bind = dynamic_cast<sdk::PreBindPlugin*>(p);
+  entry.pre_bind_without_effects = absl::c_any_of(descriptor->interests, [](const auto& interest) {
+    return interest.extension_point() == v1beta1::EXTENSION_POINT_PRE_BIND;
+  });
+  entry.bind = dynamic_cast<sdk::BindPlugin*>(p);
+  entry.post_bind = dynamic_cast<sdk::PostBindPlugin*>(p);
   entry.observer = dynamic_cast<sdk::ClusterObserver*>(p);
   entry.queueing_hint = dynamic_cast<sdk::QueueingHintPlugin*>(p);
   entry.group = dynamic_cast<sdk::GroupPlugin*>(p);

@@ -37,6 +37,9 @@ struct ProfilePlugin {
   sdk::ReservePlugin* reserve = nullptr;
   sdk::PermitPlugin* permit = nullptr;
   sdk::PreBindPlugin* pre_bind = nullptr;
+  bool pre_bind_without_effects = false;  // it has an interest for PRE_BIND
+  sdk::BindPlugin* bind = nullptr;
+  sdk::PostBindPlugin* post_bind = nullptr;
   sdk::ClusterObserver* observer = nullptr;
   sdk::QueueingHintPlugin* queueing_hint = nullptr;
   sdk::GroupPlugin* group = nullptr;

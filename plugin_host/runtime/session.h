@@ -13,10 +13,12 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
+#include "outboard/v1beta1/post_bind.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
 #include "outboard/v1beta1/pre_enqueue.pb.h"
@@ -99,6 +101,9 @@ class Session : private PushTarget {
                     v1beta1::PermitResponse* response);
   CallStatus PreBind(const v1beta1::PreBindRequest& request, absl::Time now,
                      v1beta1::PreBindResponse* response);
+  CallStatus Bind(const v1beta1::BindRequest& request, absl::Time now,
+                  v1beta1::BindResponse* response);
+  CallStatus PostBind(const v1beta1::PostBindRequest& request, absl::Time now);
 
  private:
   struct Target {
@@ -109,6 +114,10 @@ class Session : private PushTarget {
   // The plugins' time.
   absl::Time Clock(absl::Time now) const { return session_time_.value_or(now); }
   CallStatus FindAttempt(const v1beta1::CallHeader& header, Target* target);
+  // For PreBind, Bind and PostBind, for which the cache suffices if the host started after Reserve:
+  // an unknown attempt begins in `restored`.
+  CallStatus FindOrRestore(const v1beta1::CallHeader& header, const std::string& pod_uid,
+                           AttemptRecord* restored, Target* target);
   // For Reserve and Permit: they begin an attempt of a profile without earlier points here, or that
   // began on another instance.
   CallStatus FindOrBegin(const v1beta1::CallHeader& header, const std::string& pod_uid,

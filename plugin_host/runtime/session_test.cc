@@ -25,7 +25,10 @@ struct Gate {
   Verdict reserve;
   Verdict permit;
   Verdict pre_bind;
+  Verdict bind;
+  sdk::BindAnswer bind_answer;
   std::vector<v1beta1::Effect> effects;
+  std::vector<v1beta1::Effect> further;  // of PreBind
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> calls;
   std::vector<absl::Time> ticks;
@@ -37,6 +40,8 @@ class GatePlugin : public sdk::Plugin,
                    public sdk::ReservePlugin,
                    public sdk::PermitPlugin,
                    public sdk::PreBindPlugin,
+                   public sdk::BindPlugin,
+                   public sdk::PostBindPlugin,
                    public sdk::PreEnqueuePlugin,
                    public sdk::QueueSortPlugin,
                    public sdk::ClusterObserver {
@@ -67,7 +72,18 @@ class GatePlugin : public sdk::Plugin,
       gate_->calls.push_back(name_ + " asked about " + progress.effects[i]->key() + " at " +
                              progress.results[i]->resource_version());
     }
+    if (progress.effects.empty()) gate_->calls.push_back(name_ + " asked without effects");
+    *progress.further = gate_->further;
     return gate_->pre_bind;
+  }
+  Verdict Bind(const sdk::Attempt&, absl::string_view node, sdk::BindAnswer* answer) override {
+    gate_->calls.push_back(name_ + " bind " + std::string(node));
+    *answer = gate_->bind_answer;
+    return gate_->bind;
+  }
+  void PostBind(const sdk::Attempt& attempt, absl::string_view node) override {
+    gate_->calls.push_back(name_ + " bound " + std::string(attempt.pod().name()) + " to " +
+                           std::string(node));
   }
   Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView&, absl::Time) const override {
     return pod.name() == "gated" ? Verdict::Unresolvable("gated") : Verdict::Success();
@@ -94,9 +110,11 @@ class SessionTest : public ::testing::Test {
       sdk::PluginDescriptor descriptor;
       descriptor.name = name;
       descriptor.extension_points = {
-          v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT,
-          v1beta1::EXTENSION_POINT_PRE_BIND, v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
+          v1beta1::EXTENSION_POINT_RESERVE,   v1beta1::EXTENSION_POINT_PERMIT,
+          v1beta1::EXTENSION_POINT_PRE_BIND,  v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
+          v1beta1::EXTENSION_POINT_BIND,      v1beta1::EXTENSION_POINT_POST_BIND,
           v1beta1::EXTENSION_POINT_QUEUE_SORT};
+      if (name == "B") descriptor.interests = {sdk::InterestInEveryPodAtPreBind()};
       descriptor.create =
           [name, gate](
               const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
@@ -129,7 +147,8 @@ class SessionTest : public ::testing::Test {
     auto* profile = request.add_profiles();
     profile->set_name("default");
     for (auto point : {v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT,
-                       v1beta1::EXTENSION_POINT_PRE_BIND, v1beta1::EXTENSION_POINT_PRE_ENQUEUE}) {
+                       v1beta1::EXTENSION_POINT_PRE_BIND, v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
+                       v1beta1::EXTENSION_POINT_BIND, v1beta1::EXTENSION_POINT_POST_BIND}) {
       auto* out = profile->add_points();
       out->set_extension_point(point);
       out->add_plugins("A");
@@ -204,6 +223,52 @@ TEST_F(SessionTest, PreBindAsksEachPluginAboutItsOwnEffects) {
   request.set_pod_uid("default/unknown");
   EXPECT_EQ(session_->PreBind(request, now_, &response).reason(), CallError::REASON_OBJECT_UNKNOWN);
   EXPECT_EQ(session_->attempts_in_flight(), 0u);
+}
+
+TEST_F(SessionTest, PreBindWithoutEffectsAsksOnlyPluginsWithAnInterest) {
+  b_.further = {EffectNamed("more", "")};
+  v1beta1::PreBindResponse response;
+  ASSERT_TRUE(session_->PreBind(Call<v1beta1::PreBindRequest>(77), now_, &response).ok());
+  EXPECT_THAT(a_.calls, ElementsAre());
+  EXPECT_THAT(b_.calls, ElementsAre("B asked without effects"));
+  ASSERT_EQ(response.effects_size(), 1);
+  EXPECT_EQ(response.effects(0).key(), "more");
+  EXPECT_EQ(response.effects(0).plugin(), "B");
+  b_.pre_bind = Verdict::Unschedulable("no");
+  ASSERT_TRUE(session_->PreBind(Call<v1beta1::PreBindRequest>(77), now_, &response).ok());
+  EXPECT_EQ(response.effects_size(), 0);
+  EXPECT_EQ(response.rejection().plugin(), "B");
+}
+
+TEST_F(SessionTest, BindAsksTheNamedPlugin) {
+  auto request = Call<v1beta1::BindRequest>(77);
+  request.set_plugin("B");
+  v1beta1::BindResponse response;
+  ASSERT_TRUE(session_->Bind(request, now_, &response).ok());
+  EXPECT_TRUE(response.has_skip());
+  EXPECT_THAT(a_.calls, ElementsAre());
+  EXPECT_THAT(b_.calls, ElementsAre("B bind n0"));
+  b_.bind_answer = {sdk::BindAnswer::By::kShim, {{"example.com/rank", "1"}}};
+  ASSERT_TRUE(session_->Bind(request, now_, &response).ok());
+  EXPECT_EQ(response.shim_binds().annotations().at("example.com/rank"), "1");
+  b_.bind_answer = {sdk::BindAnswer::By::kPlugin, {}};
+  ASSERT_TRUE(session_->Bind(request, now_, &response).ok());
+  EXPECT_TRUE(response.has_bound());
+  b_.bind = Verdict::Error("lost");
+  ASSERT_TRUE(session_->Bind(request, now_, &response).ok());
+  EXPECT_EQ(response.rejection().reasons(0), "running Bind plugin \"B\": lost");
+  request.set_plugin("C");
+  EXPECT_EQ(session_->Bind(request, now_, &response).reason(), CallError::REASON_INVALID);
+  EXPECT_EQ(session_->attempts_in_flight(), 0u);
+}
+
+TEST_F(SessionTest, PostBindNotifiesEveryPlugin) {
+  auto request = Call<v1beta1::PostBindRequest>(77);
+  ASSERT_TRUE(session_->PostBind(request, now_).ok());
+  EXPECT_THAT(a_.calls, ElementsAre("A bound p to n0"));
+  EXPECT_THAT(b_.calls, ElementsAre("B bound p to n0"));
+  request.set_pod_uid("default/unknown");
+  EXPECT_EQ(session_->PostBind(request, now_).reason(), CallError::REASON_OBJECT_UNKNOWN);
 }
 
 TEST_F(SessionTest, ReserveIsAllOrNothing) {

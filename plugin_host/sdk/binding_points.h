@@ -1,8 +1,10 @@
-// The extension points after a node is selected: Reserve, Permit and PreBind. Part of plugin.h.
+// The extension points after a node is selected: Reserve, Permit, PreBind, Bind and PostBind. Part
+// of plugin.h.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_BINDING_POINTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_BINDING_POINTS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,21 +58,54 @@ class PermitPlugin {
   virtual Verdict Permit(const Attempt& attempt, const NodeView& node, PermitAnswer* answer) = 0;
 };
 
-// The effects of a pod, all carried out.
+// The effects of a pod, all carried out; none for a pod that the plugin is only interested in.
 struct PreBindProgress {
   absl::Span<const v1beta1::Effect* const> effects;
   absl::Span<const v1beta1::EffectResult* const> results;  // In the same order.
-  absl::Duration elapsed;                                  // Since the last of them.
+  absl::Duration elapsed;  // Since the last of them; without effects, since PreBind began.
+  // Further effects that the shim carries out before it asks again; new keys, in at most 8 answers
+  // of an attempt. The host fills in `plugin`. Never null.
+  std::vector<v1beta1::Effect>* further;
 };
 
 class PreBindPlugin {
  public:
   virtual ~PreBindPlugin() = default;
-  // Whether the pod may be bound: SUCCESS, WAIT (called again in a second), or a rejection. Only
-  // called for pods whose Reserve named effects. Must use only the cache and the arguments: the
+  // Whether the pod may be bound: SUCCESS, WAIT (called again in a second), or a rejection. Called
+  // for pods whose Reserve named effects; with an interest for PRE_BIND (InterestIn,
+  // InterestInEveryPodAtPreBind) also for others. Must use only the cache and the arguments: the
   // host may have started after Reserve.
   virtual Verdict PreBind(const Attempt& attempt, absl::string_view node_name,
                           const PreBindProgress& progress) = 0;
+};
+
+// With SUCCESS of Bind: who binds the pod.
+struct BindAnswer {
+  enum class By {
+    kShim,    // the shim sends the Binding, with `annotations`
+    kPlugin,  // the plugin has bound the pod; the shim believes only the API server
+    kNext,    // the plugin does not handle the pod: the profile's next Bind plugin is asked
+  };
+  By by = By::kNext;
+  // For the Binding's metadata; the API server copies them to the pod.
+  std::map<std::string, std::string> annotations;
+};
+
+class BindPlugin {
+ public:
+  virtual ~BindPlugin() = default;
+  // SUCCESS, with *answer; or a rejection: the pod is not bound, and will not be by this call. The
+  // call holds up the whole host and other pods. A plugin that binds itself must not do so after
+  // the call has returned. Must use only the cache and the arguments: the host may have started
+  // after Reserve.
+  virtual Verdict Bind(const Attempt& attempt, absl::string_view node_name, BindAnswer* answer) = 0;
+};
+
+class PostBindPlugin {
+ public:
+  virtual ~PostBindPlugin() = default;
+  // The pod is bound. Information only, at most once for each bind, and sometimes lost.
+  virtual void PostBind(const Attempt& attempt, absl::string_view node_name) = 0;
 };
 
 }  // namespace outboard::sdk

@@ -43,4 +43,11 @@ v1beta1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::st
   return interest;
 }
 
+v1beta1::Interest InterestInEveryPodAtPreBind() {
+  v1beta1::Interest interest;
+  interest.set_extension_point(v1beta1::EXTENSION_POINT_PRE_BIND);
+  interest.set_every_pod(true);
+  return interest;
+}
+
 }  // namespace outboard::sdk

@@ -229,6 +229,8 @@ std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fiel
                                      std::initializer_list<std::string> parts);
 // No fields: no pod, the plugin is never called at the point.
 v1beta1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
+// PreBind is asked for every pod, not only for those whose Reserve named effects.
+v1beta1::Interest InterestInEveryPodAtPreBind();
 
 }  // namespace outboard::sdk
 

@@ -16,9 +16,11 @@
 #include "glog/logging.h"
 #include "outboard/handshake/v1/handshake.grpc.pb.h"
 #include "outboard/v1alpha1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
 #include "outboard/v1beta1/pre_bind.grpc.pb.h"
 #include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
@@ -83,6 +85,8 @@ class Engine::Impl {
     builder->RegisterService(&reserve_);
     builder->RegisterService(&permit_);
     builder->RegisterService(&pre_bind_);
+    builder->RegisterService(&bind_);
+    builder->RegisterService(&post_bind_);
     queue_ = builder->AddCompletionQueue();
   }
 
@@ -209,6 +213,8 @@ class Engine::Impl {
   v1beta1::ReserveService::AsyncService reserve_;
   v1beta1::PermitService::AsyncService permit_;
   v1beta1::PreBindService::AsyncService pre_bind_;
+  v1beta1::BindService::AsyncService bind_;
+  v1beta1::PostBindService::AsyncService post_bind_;
 
   runtime::Host host_;
   DeferredCalls parking_;
@@ -341,6 +347,16 @@ void Engine::Impl::ListenToSingleCalls() {
          AtLeast<PreBindRequest, PreBindResponse>(
              false, [](Session& session, const auto& request, absl::Time now, auto* response) {
                return session.PreBind(request, now, response);
+             }));
+  Listen(&bind_, &BindService::AsyncService::RequestBind,
+         AtLeast<BindRequest, BindResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.Bind(request, now, response);
+             }));
+  Listen(&post_bind_, &PostBindService::AsyncService::RequestPostBind,
+         AtLeast<PostBindRequest, PostBindResponse>(
+             false, [](Session& session, const auto& request, absl::Time now, auto*) {
+               return session.PostBind(request, now);
              }));
 }
 

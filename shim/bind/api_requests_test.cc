@@ -38,12 +38,17 @@ TEST(AppendJsonString, EveryPairOfBytesIsValidJson) {
 }
 
 TEST(Binding, CarriesTheUid) {
-  const BindRequest request{"ns", "pod-1", "uid-1", "node-1"};
+  BindRequest request{"ns", "pod-1", "uid-1", "node-1"};
   EXPECT_EQ(BindingPath(request), "/api/v1/namespaces/ns/pods/pod-1/binding");
   EXPECT_EQ(
       BindingBody(request),
       R"({"kind":"Binding","apiVersion":"v1","metadata":{"name":"pod-1","namespace":"ns","uid":"uid-1"},)"
       R"("target":{"kind":"Node","name":"node-1"}})");
+  request.annotations = {{"a/b", "1"}, {"c", "\"x\""}};
+  EXPECT_EQ(
+      BindingBody(request),
+      R"({"kind":"Binding","apiVersion":"v1","metadata":{"name":"pod-1","namespace":"ns","uid":"uid-1",)"
+      R"("annotations":{"a/b":"1","c":"\"x\""}},"target":{"kind":"Node","name":"node-1"}})");
   EXPECT_EQ(PodPath("n/s", "a?b c"), "/api/v1/namespaces/n%2Fs/pods/a%3Fb%20c");
   EXPECT_EQ(PodStatusPath("ns", "p"), "/api/v1/namespaces/ns/pods/p/status");
   EXPECT_EQ(AssignedNote(request), "Successfully assigned ns/pod-1 to node-1");

@@ -108,7 +108,7 @@ hosts:
 socketDirectory: /run/hosts
 servingAddress: "[::1]:0"
 secureServing: {address: "[::]:443", certFile: /c, keyFile: /k, clientCAFile: /a}
-deadlines: {cycle: 500ms, reserve: 2s, permit: 3s, queue: 50ms}
+deadlines: {cycle: 500ms, reserve: 2s, permit: 3s, bind: 4s, queue: 50ms}
 failurePolicies:
 - {plugin: GPUAware, point: score, policy: UseLast}
 verbosity: 3
@@ -142,6 +142,7 @@ featureGates: {TaintTolerationComparisonOperators: true}
   EXPECT_EQ(s.profiles[0].plugin_config[0].where.line, 24);
   ASSERT_THAT(config->shim.hosts, SizeIs(2));
   EXPECT_EQ(config->shim.hosts[1].tls->server_name, "s");
+  EXPECT_EQ(config->shim.deadlines.bind, absl::Seconds(4));
   EXPECT_EQ(config->shim.deadlines.queue, absl::Milliseconds(50));
   EXPECT_EQ(config->shim.verbosity, 3);
   EXPECT_EQ(config->shim.explain_memory_mib, 128);

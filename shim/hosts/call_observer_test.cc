@@ -91,6 +91,10 @@ TEST_F(CallObserverTest, EveryCallIsObservedOnce) {
   EXPECT_TRUE(client_.Unreserve(UnreserveRequest(), Soon()).ok());
   EXPECT_TRUE(client_.Permit(PermitRequest(), Soon()).ok());
   EXPECT_TRUE(client_.PreBind(PreBindRequest(), Soon()).ok());
+  EXPECT_TRUE(client_.Bind(BindRequest(), Soon()).ok());
+  EXPECT_TRUE(client_.SendPostBind(PostBindRequest(), Soon()));
+  EXPECT_EQ(record_.ended.back(), "Bind OK") << "nobody waits for PostBind";
+  while (record_.ended.back() != "PostBind OK") loop_.Wait(Soon());
   std::vector<std::string> all;
   for (const char* name : kCallNames) all.push_back(absl::StrCat(name, " OK"));
   EXPECT_EQ(record_.ended, all);

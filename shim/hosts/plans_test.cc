@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -368,6 +369,64 @@ HostInfos WithInterests(const std::vector<ExtensionPoint>& points) {
     if (point == v1beta1::EXTENSION_POINT_PRE_FILTER) interest->set_post_filter_reason("no claims");
   }
   return infos;
+}
+
+// "First" at bind, before DefaultBinder, and at postBind and preBind, as its host declares it.
+framework::ProfilePlan PlanWithBinder(
+    const std::function<void(v1beta1::PluginInfo*)>& declare = nullptr) {
+  HostInfos infos = {{"a", Host({"PrioritySort", "Gate", "First", "Second", "Third", "Preempting",
+                                 "DefaultBinder"})}};
+  v1beta1::PluginInfo* first = infos["a"].mutable_plugins(2);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_PRE_BIND);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_BIND);
+  first->add_extension_points(v1beta1::EXTENSION_POINT_POST_BIND);
+  if (declare) declare(first);
+  const auto plans = MakePlans(Configuration({"a"}), {"a"}, infos);
+  EXPECT_TRUE(plans.ok()) << plans.status();
+  return plans.ok() ? plans->profiles.at(0) : framework::ProfilePlan();
+}
+
+v1beta1::Interest* AddInterest(ExtensionPoint point, v1beta1::PluginInfo* plugin) {
+  v1beta1::Interest* interest = plugin->add_interests();
+  interest->set_extension_point(point);
+  return interest;
+}
+
+TEST(PlansTest, PluginsBeforeDefaultBinderAreAskedToBind) {
+  const framework::ProfilePlan plan = PlanWithBinder();
+  ASSERT_THAT(plan.bind, SizeIs(1));
+  EXPECT_EQ(plan.bind[0].host_name, "a");
+  EXPECT_EQ(plan.bind[0].plugins[0].name, "First");
+  EXPECT_FALSE(plan.bind[0].fail_open);
+  EXPECT_TRUE(plan.shim_binds);
+  ASSERT_THAT(plan.post_bind, SizeIs(1));
+  EXPECT_EQ(plan.post_bind[0].plugins[0].name, "First");
+}
+
+TEST(PlansTest, WithoutAnInterestPreBindIsOnlyAskedAboutEffects) {
+  EXPECT_THAT(PlanWithBinder().pre_bind, IsEmpty());
+  const framework::ProfilePlan every = PlanWithBinder([](v1beta1::PluginInfo* first) {
+    AddInterest(v1beta1::EXTENSION_POINT_PRE_BIND, first)->set_every_pod(true);
+  });
+  ASSERT_THAT(every.pre_bind, SizeIs(1));
+  EXPECT_THAT(every.pre_bind[0].plugins[0].fields, IsEmpty());
+  const framework::ProfilePlan some = PlanWithBinder([](v1beta1::PluginInfo* first) {
+    AddInterest(v1beta1::EXTENSION_POINT_PRE_BIND, first)
+        ->add_any_field_set("metadata.labels['rank']");
+  });
+  ASSERT_THAT(some.pre_bind, SizeIs(1));
+  EXPECT_THAT(some.pre_bind[0].plugins[0].fields, SizeIs(1));
+}
+
+// As the adapter declares the plugins of hosts without the service.
+TEST(PlansTest, TheShimBindsInTheNameOfAPluginThatIsNeverAsked) {
+  const framework::ProfilePlan plan = PlanWithBinder([](v1beta1::PluginInfo* first) {
+    AddInterest(v1beta1::EXTENSION_POINT_BIND, first)->set_no_pod(true);
+    AddInterest(v1beta1::EXTENSION_POINT_POST_BIND, first)->set_no_pod(true);
+  });
+  EXPECT_THAT(plan.bind, IsEmpty());
+  EXPECT_TRUE(plan.shim_binds);
+  EXPECT_THAT(plan.post_bind, IsEmpty());
 }
 
 TEST(PlansTest, AHostIsSkippedForPodsThatNoneOfItsPluginsHandles) {

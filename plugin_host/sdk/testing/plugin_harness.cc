@@ -374,14 +374,26 @@ Verdict PluginHarness::Reserve(const v1beta1::Pod& pod, const std::string& node,
 Verdict PluginHarness::PreBind(const v1beta1::Pod& pod, const std::string& node,
                                const std::vector<v1beta1::Effect>& effects,
                                const std::vector<v1beta1::EffectResult>& results,
-                               absl::Duration elapsed) {
+                               absl::Duration elapsed, std::vector<v1beta1::Effect>* further) {
   const PodRecord& record = impl_->Begin(pod);
   std::vector<const v1beta1::Effect*> effect_pointers;
   std::vector<const v1beta1::EffectResult*> result_pointers;
+  std::vector<v1beta1::Effect> ignored;
   for (const auto& effect : effects) effect_pointers.push_back(&effect);
   for (const auto& result : results) result_pointers.push_back(&result);
-  return impl_->plugin().pre_bind->PreBind(impl_->View(record), node,
-                                           {effect_pointers, result_pointers, elapsed});
+  return impl_->plugin().pre_bind->PreBind(
+      impl_->View(record), node,
+      {effect_pointers, result_pointers, elapsed, further != nullptr ? further : &ignored});
+}
+
+Verdict PluginHarness::Bind(const v1beta1::Pod& pod, const std::string& node, BindAnswer* answer) {
+  const PodRecord& record = impl_->Begin(pod);
+  return impl_->plugin().bind->Bind(impl_->View(record), node, answer);
+}
+
+void PluginHarness::PostBind(const v1beta1::Pod& pod, const std::string& node) {
+  const PodRecord& record = impl_->Begin(pod);
+  impl_->plugin().post_bind->PostBind(impl_->View(record), node);
 }
 
 std::vector<WaitDecision> PluginHarness::Unreserve(const v1beta1::Pod& pod,

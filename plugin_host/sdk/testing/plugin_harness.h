@@ -76,7 +76,10 @@ class PluginHarness {
   Verdict PreBind(const v1beta1::Pod& pod, const std::string& node,
                   const std::vector<v1beta1::Effect>& effects,
                   const std::vector<v1beta1::EffectResult>& results,
-                  absl::Duration elapsed = absl::ZeroDuration());
+                  absl::Duration elapsed = absl::ZeroDuration(),
+                  std::vector<v1beta1::Effect>* further = nullptr);
+  Verdict Bind(const v1beta1::Pod& pod, const std::string& node, BindAnswer* answer);
+  void PostBind(const v1beta1::Pod& pod, const std::string& node);
   std::vector<WaitDecision> Unreserve(const v1beta1::Pod& pod, const std::string& node);
   Verdict Permit(const v1beta1::Pod& pod, const std::string& node, PermitAnswer* answer);
   // The plugin's pushes since the last call.
