@@ -16,14 +16,16 @@ contract's messages (`proto/outboard/v1beta1/types.proto`), read-only. All plugi
 """
 
 from outboard_plugin.api import (
+    Bound,
     Cluster,
     Node,
     Plugin,
     Reject,
+    ShimBinds,
     Unresolvable,
     Unschedulable,
     Wait,
 )
 from outboard_plugin.server import serve
 
-__all__ = ["Cluster", "Node", "Plugin", "Reject", "Unresolvable", "Unschedulable", "Wait", "serve"]
+__all__ = ["Bound", "Cluster", "Node", "Plugin", "Reject", "ShimBinds", "Unresolvable", "Unschedulable", "Wait", "serve"]

@@ -37,6 +37,18 @@ class Wait:
     seconds: float
 
 
+@dataclasses.dataclass(frozen=True)
+class ShimBinds:
+    """Result of bind: the shim binds the pod, with these annotations, which the API server copies to the pod."""
+
+    annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Bound:
+    """Result of bind: the plugin has bound the pod to the node. The shim asks the API server whether that is so."""
+
+
 class Node:
     """A node and the pods on it. Has the attributes of the contract's Node (`name`, `labels`, `allocatable`, …). Read-only.
 
@@ -223,6 +235,13 @@ class Plugin:
         """Return Reject, Wait, or None to allow the pod. Called again for waiting pods when this host replaces another one or
         restarts."""
 
+    def bind(self, pod: Pod, node: Node) -> Union[Reject, ShimBinds, Bound, None]:
+        """Return ShimBinds, Bound, Reject if the bind failed, or None to leave the pod to the profile's next Bind plugin. The call
+        holds up other pods."""
+
+    def post_bind(self, pod: Pod, node: Node) -> None:
+        """The pod is bound. Information only: at most once for each bind, and sometimes lost."""
+
 
 # Extension points and the methods that implement them.
 METHODS = {
@@ -232,6 +251,8 @@ METHODS = {
     "SCORE": ("score", "score_nodes"),
     "RESERVE": ("reserve", "unreserve"),
     "PERMIT": ("permit",),
+    "BIND": ("bind",),
+    "POST_BIND": ("post_bind",),
 }
 
 

@@ -14,7 +14,7 @@ MAX_SIMULATED_NODES = 65536
 
 
 class Calls:
-    """Every service from PreEnqueue to Permit.
+    """Every service from PreEnqueue to PostBind, without PreBind.
 
     Threading: one call at a time, under the host's lock.
     """
@@ -276,3 +276,44 @@ class Calls:
                 if isinstance(said, api.Wait):
                     response.waits.add(plugin=name, timeout_millis=int(said.seconds * 1000))
             return response
+
+    def _with_node(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:
+        """Pod and node of Bind and PostBind: an attempt that began on another instance is as good."""
+        session = self._session(request, context, minimum=True)
+        node = self._node_named(session, request)
+        if node is None:
+            raise CallFailed("OBJECT_UNKNOWN", f"no node {request.node_name}")
+        return session, self._pod(session, request.pod_uid, request.pod), node
+
+    def Bind(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session, pod, node = self._with_node(request, context)
+            plugin = dict(self._plugins(session, request, "BIND")).get(request.plugin)
+            if plugin is None:
+                raise CallFailed("INVALID", f"plugin {request.plugin} is not at bind in the profile")
+            response = pb.BindResponse()
+            try:
+                said = plugin.bind(pod, node)
+            except Exception as error:  # pylint: disable=broad-except
+                response.rejection.CopyFrom(answers.failure(request.plugin, error))
+                return response
+            if isinstance(said, api.Reject):
+                response.rejection.CopyFrom(answers.status(request.plugin, said))
+            elif isinstance(said, api.Bound):
+                response.bound.SetInParent()
+            elif isinstance(said, api.ShimBinds):
+                response.shim_binds.SetInParent()
+                response.shim_binds.annotations.update(said.annotations)
+            else:
+                response.skip.SetInParent()
+            return response
+
+    def PostBind(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session, pod, node = self._with_node(request, context)
+            for name, plugin in self._plugins(session, request, "POST_BIND"):
+                try:
+                    plugin.post_bind(pod, node)
+                except Exception as error:  # pylint: disable=broad-except
+                    answers.failure(name, error)
+            return pb.PostBindResponse()

@@ -40,6 +40,8 @@ POD_SERVICES = {
     "ScoreService": ("Score",),
     "ReserveService": ("Reserve", "Unreserve"),
     "PermitService": ("Permit",),
+    "BindService": ("Bind",),
+    "PostBindService": ("PostBind",),
 }
 RAW_SERVICES = ("FilterService", "ScoreService")
 

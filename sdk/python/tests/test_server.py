@@ -10,7 +10,7 @@ import unittest.mock
 import grpc
 from grpc_status import rpc_status
 
-from outboard_plugin import Plugin, Unschedulable, Wait, server
+from outboard_plugin import Plugin, ShimBinds, Unschedulable, Wait, server
 from outboard_plugin.calls import MAX_SIMULATED_NODES
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import MAX_SESSIONS, Host
@@ -21,6 +21,7 @@ HANDSHAKE = "outboard.handshake.v1"
 
 
 class Cheap(Plugin):
+    binds: list = []  # of all copies that profiles have
     wake_up_events = (("Node", "ADD"),)
     needed_fields = ("Node.metadata.annotations['x']",)
 
@@ -42,6 +43,12 @@ class Cheap(Plugin):
 
     def permit(self, pod, node):
         return Wait(1.5) if node.name == "b" else None
+
+    def bind(self, pod, node):
+        return ShimBinds({"example.com/node": node.name}) if node.name == "b" else None
+
+    def post_bind(self, pod, node):
+        self.binds.append((pod.name, node.name))
 
 
 class ServerTest(unittest.TestCase):
@@ -90,7 +97,7 @@ class ServerTest(unittest.TestCase):
     def configuration(self, session="s", profile="p", validate_only=False, **fields):
         request = pb.ConfigureRequest(session_id=session, cycle_deadline_millis=100, validate_only=validate_only)
         profile = request.profiles.add(name=profile)
-        for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"):
+        for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT", "BIND", "POST_BIND"):
             profile.points.add(extension_point=pb.ExtensionPoint.Value("EXTENSION_POINT_" + point), plugins=["Cheap"])
         if fields:
             profile.args.add(plugin="Cheap", **fields)
@@ -149,7 +156,7 @@ class ServerTest(unittest.TestCase):
     def test_it_reports_its_identity(self):
         info = self.call("PluginHostService", "GetHostInfo", pb.GetHostInfoRequest())
         points = [pb.ExtensionPoint.Name(point).removeprefix("EXTENSION_POINT_") for point in info.plugins[0].extension_points]
-        self.assertEqual(points, ["PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT"])
+        self.assertEqual(points, ["PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT", "BIND", "POST_BIND"])
         self.assertEqual(list(info.capabilities), [pb.CAPABILITY_INLINE_NODES] if self.inline else [])
 
     def test_the_handshake_is_the_same_for_every_shim(self):
@@ -242,6 +249,25 @@ class ServerTest(unittest.TestCase):
                 placed.pod.CopyFrom(self.pod)
                 placed.inline_node.CopyFrom(next(sent for sent in self.cluster if sent.node.name == name))
             self.assertEqual([wait.timeout_millis for wait in self.call("PermitService", "Permit", placed).waits], waits)
+
+    def placed(self, request, node_name):
+        request.header.CopyFrom(self.header())
+        request.pod_uid, request.node_name = "p", node_name
+        if self.inline:
+            request.pod.CopyFrom(self.pod)
+            request.inline_node.CopyFrom(next(sent for sent in self.cluster if sent.node.name == node_name))
+        return request
+
+    def test_binds(self):
+        self.make_ready()
+        answer = self.call("BindService", "Bind", self.placed(pb.BindRequest(plugin="Cheap"), "a"))
+        self.assertEqual(answer.WhichOneof("outcome"), "skip")
+        answer = self.call("BindService", "Bind", self.placed(pb.BindRequest(plugin="Cheap"), "b"))
+        self.assertEqual(dict(answer.shim_binds.annotations), {"example.com/node": "b"})
+        Cheap.binds.clear()
+        self.call("PostBindService", "PostBind", self.placed(pb.PostBindRequest(), "a"))
+        self.assertEqual(Cheap.binds, [("p", "a")])
+        self.assertEqual(self.fails("BindService", "Bind", self.placed(pb.BindRequest(plugin="Other"), "a")), "INVALID")
 
     def test_gates(self):
         self.make_ready()
