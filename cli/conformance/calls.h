@@ -20,11 +20,13 @@
 #include "absl/time/time.h"
 #include "cli/conformance/rules.h"
 #include "outboard/handshake/v1/handshake.grpc.pb.h"
+#include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/call.pb.h"
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
+#include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
 #include "outboard/v1beta1/pre_bind.grpc.pb.h"
 #include "outboard/v1beta1/pre_enqueue.grpc.pb.h"
@@ -71,6 +73,8 @@ OUTBOARD_CONFORMANCE_RPC(ReserveService, Reserve)
 OUTBOARD_CONFORMANCE_RPC(ReserveService, Unreserve)
 OUTBOARD_CONFORMANCE_RPC(PermitService, Permit)
 OUTBOARD_CONFORMANCE_RPC(PreBindService, PreBind)
+OUTBOARD_CONFORMANCE_RPC(BindService, Bind)
+OUTBOARD_CONFORMANCE_RPC(PostBindService, PostBind)
 #undef OUTBOARD_CONFORMANCE_RPC
 #undef OUTBOARD_CONFORMANCE_RPC_OF
 

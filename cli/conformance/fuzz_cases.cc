@@ -184,6 +184,18 @@ absl::Status FuzzCalls(const Kit& kit) {
       return request;
     }));
   }
+  if (kit.Has(EXTENSION_POINT_BIND)) {
+    CONFORMANCE_TRY(round(Rpc<BindRequest>::kPath, [&](const Session& s) {
+      auto request = with_place(s, Good<BindRequest>(s));
+      request.set_plugin(kit.At(EXTENSION_POINT_BIND)[0]);
+      return request;
+    }));
+  }
+  if (kit.Has(EXTENSION_POINT_POST_BIND)) {
+    CONFORMANCE_TRY(round(Rpc<PostBindRequest>::kPath, [&](const Session& s) {
+      return with_place(s, Good<PostBindRequest>(s));
+    }));
+  }
   const auto with_pods = [](const Session& session, auto request) {
     for (const Pod& pod : session.cluster().pending) request.add_pod_uids(pod.uid());
     return request;

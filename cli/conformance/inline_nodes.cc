@@ -114,6 +114,14 @@ void AddInline(const TestCluster& cluster, const std::string& uid, PermitRequest
   AddPlace(cluster, uid, request);
 }
 
+void AddInline(const TestCluster& cluster, const std::string& uid, BindRequest* request) {
+  AddPlace(cluster, uid, request);
+}
+
+void AddInline(const TestCluster& cluster, const std::string& uid, PostBindRequest* request) {
+  AddPlace(cluster, uid, request);
+}
+
 void AddInline(const TestCluster& cluster, PreEnqueueRequest* request) {
   AddPods(cluster, request);
 }

@@ -6,9 +6,11 @@
 #include <string>
 
 #include "cli/conformance/test_cluster.h"
+#include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/inline_node.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/post_bind.pb.h"
 #include "outboard/v1beta1/pre_enqueue.pb.h"
 #include "outboard/v1beta1/queue_sort.pb.h"
 #include "outboard/v1beta1/reserve.pb.h"
@@ -32,6 +34,9 @@ void AddInline(const TestCluster& cluster, const std::string& uid,
 void AddInline(const TestCluster& cluster, const std::string& uid,
                v1beta1::UnreserveRequest* request);
 void AddInline(const TestCluster& cluster, const std::string& uid, v1beta1::PermitRequest* request);
+void AddInline(const TestCluster& cluster, const std::string& uid, v1beta1::BindRequest* request);
+void AddInline(const TestCluster& cluster, const std::string& uid,
+               v1beta1::PostBindRequest* request);
 void AddInline(const TestCluster& cluster, v1beta1::PreEnqueueRequest* request);
 void AddInline(const TestCluster& cluster, v1beta1::SortKeysRequest* request);
 

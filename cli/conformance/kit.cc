@@ -39,6 +39,8 @@ std::string WhyNot(const Kit& kit, const Case& one) {
       {"ReserveService", v1beta1::EXTENSION_POINT_RESERVE},
       {"PermitService", v1beta1::EXTENSION_POINT_PERMIT},
       {"PreBindService", v1beta1::EXTENSION_POINT_PRE_BIND},
+      {"BindService", v1beta1::EXTENSION_POINT_BIND},
+      {"PostBindService", v1beta1::EXTENSION_POINT_POST_BIND},
       {"FilterService", v1beta1::EXTENSION_POINT_FILTER},
       {"ScoreService", v1beta1::EXTENSION_POINT_SCORE}};
   for (const auto& [name, point] : points) {
@@ -64,6 +66,8 @@ std::string WhyNot(const Kit& kit, const Case& one) {
                                 "ReserveService/reserve",
                                 "PermitService/permit",
                                 "PermitService/permit-resumed",
+                                "BindService/bind",
+                                "PostBindService/post-bind",
                                 "QueueSortService/sort-keys",
                                 "PreEnqueueService/pre-enqueue",
                                 "ClusterStateService/fuzzed-calls"};
@@ -132,7 +136,7 @@ absl::Status Kit::FindConfiguration() {
     v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);
     for (int point = v1beta1::EXTENSION_POINT_PRE_ENQUEUE;
-         point <= v1beta1::EXTENSION_POINT_PRE_BIND; ++point) {
+         point <= v1beta1::EXTENSION_POINT_POST_BIND; ++point) {
       v1beta1::PointConfig config;
       config.set_extension_point(static_cast<ExtensionPoint>(point));
       for (const std::string& name : names) {

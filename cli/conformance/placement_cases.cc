@@ -14,6 +14,8 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
 constexpr size_t kSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
+constexpr size_t kMaxAnnotations = 64;
+constexpr size_t kMaxAnnotationBytes = 64 << 10;
 
 template <typename Request>
 Request About(const Session& session, uint64_t attempt, const Pod& pod, const std::string& node) {
@@ -254,6 +256,60 @@ absl::Status PreBind(const Kit& kit) {
   return ExpectError(session.Call(request), {CallError::REASON_INVALID}, kPreBindResults);
 }
 
+absl::Status CheckBind(const Kit& kit, const BindResponse& response, const std::string& plugin) {
+  switch (response.outcome_case()) {
+    case BindResponse::OUTCOME_NOT_SET:
+      return Wrong(kBindOutcome, "Bind returns no outcome");
+    case BindResponse::kRejection:
+      return CheckStatus(
+          response.rejection(), "BindResponse.rejection", {plugin},
+          {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
+          kBindOutcome);
+    case BindResponse::kShimBinds: {
+      size_t bytes = 0;
+      const auto& annotations = response.shim_binds().annotations();
+      for (const auto& [key, value] : annotations) bytes += key.size() + value.size();
+      if (annotations.size() <= kMaxAnnotations && bytes <= kMaxAnnotationBytes)
+        return absl::OkStatus();
+      return Wrong(kBindAnnotations,
+                   absl::StrCat(annotations.size(), " annotations of ", bytes, " bytes"));
+    }
+    default:
+      return absl::OkStatus();
+  }
+}
+
+absl::Status Bind(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  const Pod& pod = session.cluster().pending[0];
+  const std::string& node = session.cluster().nodes[0].name();
+  for (const std::string& plugin : kit.At(EXTENSION_POINT_BIND)) {
+    // The shim never asks for this name.
+    if (plugin == "DefaultBinder") continue;
+    auto request = About<BindRequest>(session, 99, pod, node);
+    request.set_plugin(plugin);
+    const auto answer = session.Call(request);
+    CONFORMANCE_TRY(ExpectOk(answer));
+    CONFORMANCE_TRY(CheckBind(kit, answer.message, plugin));
+  }
+  auto request = About<BindRequest>(session, 99, pod, node);
+  request.set_plugin("no-such-plugin");
+  return ExpectError(session.Call(request), {CallError::REASON_INVALID}, kBindPlugin);
+}
+
+absl::Status PostBind(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster(5)));
+  const auto request = About<PostBindRequest>(session, 99, session.cluster().pending[0],
+                                              session.cluster().nodes[0].name());
+  for (int i = 0; i < 2; ++i) {
+    if (const auto answer = session.Call(request); !answer.status.ok())
+      return Wrong(kPostBindAgain, absl::StrCat("PostBind returns ", Describe(answer.status)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
                              const PreemptionCandidate& candidate,
                              std::set<std::string>* distinct) {
@@ -349,6 +405,8 @@ std::vector<Case> PlacementCases() {
       {"PermitService", "permit-resumed", "a pod that has waited since another instance served",
        PermitResumed},
       {"PreBindService", "pre-bind", "answers depend only on the cache", PreBind},
+      {"BindService", "bind", "each plugin's answer has an outcome", Bind},
+      {"PostBindService", "post-bind", "a notice may come again", PostBind},
   };
 }
 

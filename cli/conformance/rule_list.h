@@ -248,6 +248,12 @@
     "Milliseconds until the pod is rejected")                                                      \
   R(kDecisionComplete, "cluster_state.proto", "WaitDecision", "The attempt that waits")            \
   R(kPreBindCache, "pre_bind.proto", "PreBindService.PreBind", "repeating a call is harmless")     \
-  R(kPreBindResults, "pre_bind.proto", "PreBindRequest.results", "Their results, in the same order")
+  R(kPreBindResults, "pre_bind.proto", "PreBindRequest.results",                                   \
+    "Their results, in the same order")                                                            \
+  R(kBindOutcome, "bind.proto", "BindResponse.outcome", "An answer without an outcome")            \
+  R(kBindPlugin, "bind.proto", "BindRequest.plugin", "The plugin that is asked")                   \
+  R(kBindAnnotations, "bind.proto", "ShimBinds.annotations",                                       \
+    "At most 64, together at most 64 KiB")                                                         \
+  R(kPostBindAgain, "post_bind.proto", "PostBindService.PostBind", "Repeating one is harmless")
 
 #endif  // OUTBOARD_CLI_CONFORMANCE_RULE_LIST_H_
