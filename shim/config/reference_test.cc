@@ -57,7 +57,7 @@ allowedUids: [7]
 replacement: {shadowCycles: 1, shadowTimeout: 1s, keepWarm: 2m, rollbackFailures: 3}
 servingAddress: 127.0.0.1:1
 secureServing: {address: "0.0.0.0:2", certFile: /c, keyFile: /k, clientCAFile: /a}
-deadlines: {cycle: 2s, reserve: 2s, permit: 2s, queue: 2s}
+deadlines: {cycle: 2s, reserve: 2s, permit: 2s, bind: 2s, queue: 2s}
 preemption: {maxEvictionsPerAttempt: 1, maxEvictionsPerMinute: 2}
 failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
 customResources: [{resource: as.v1.example.com, verbs: [create], namespaces: [team]}]
