@@ -497,6 +497,36 @@ TEST(CheckPreBind, RefusesEachKindOfNonsense) {
   EXPECT_FALSE(CheckPreBind(response, {"Volumes"}).ok());
 }
 
+TEST(CheckPreBind, RefusesEffectsOfOtherPlugins) {
+  v1beta1::PreBindResponse response;
+  response.add_effects()->set_plugin("Volumes");
+  EXPECT_TRUE(CheckPreBind(response, {"Volumes"}).ok());
+  EXPECT_FALSE(CheckPreBind(response, {"Devices"}).ok());
+}
+
+TEST(CheckBind, RefusesEachKindOfNonsense) {
+  v1beta1::BindResponse response;
+  EXPECT_THAT(std::string(CheckBind(response, "Binder").message()), HasSubstr("has no outcome"));
+  response.mutable_skip();
+  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  response.mutable_bound();
+  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  *response.mutable_rejection() = Rejection("Binder", v1beta1::CODE_UNSCHEDULABLE);
+  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  EXPECT_FALSE(CheckBind(response, "Other").ok());
+  auto* annotations = response.mutable_shim_binds()->mutable_annotations();
+  (*annotations)["Example.com/rank"] = std::string(65000, 'x');
+  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  (*annotations)["example.com/more"] = std::string(1000, 'x');
+  EXPECT_FALSE(CheckBind(response, "Binder").ok()) << "more than 64 KiB";
+  annotations->clear();
+  (*annotations)["a b"] = "";
+  EXPECT_FALSE(CheckBind(response, "Binder").ok());
+  annotations->clear();
+  for (int i = 0; i < 65; ++i) (*annotations)[absl::StrCat("key-", i)] = "";
+  EXPECT_FALSE(CheckBind(response, "Binder").ok());
+}
+
 TEST(CutText, CutsBetweenCharacters) {
   EXPECT_EQ(CutText("short"), "short");
   EXPECT_EQ(CutText(std::string(2000, 'x')), std::string(1024, 'x'));

@@ -106,6 +106,24 @@ TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
   EXPECT_FALSE(info.plugins(0).interests(1).no_pod());
 }
 
+// Such hosts serve neither Bind nor PostBind: the shim binds in their plugins' names.
+TEST(Translation, PluginsAtBindAreNeverAsked) {
+  v1alpha1::GetHostInfoResponse old;
+  v1alpha1::PluginInfo* plugin = old.add_plugins();
+  plugin->set_name("Binder");
+  for (const auto point : {v1alpha1::PRE_BIND, v1alpha1::BIND, v1alpha1::POST_BIND})
+    plugin->add_extension_points(point);
+  v1alpha1::Interest* ignored = plugin->add_interests();
+  ignored->set_extension_point(v1alpha1::PRE_BIND);
+  ignored->add_any_field_set("spec.resourceClaims");
+  const auto info = FromOld<v1beta1::GetHostInfoResponse>(kGetHostInfo, old);
+  ASSERT_EQ(info.plugins_size(), 1);
+  ASSERT_EQ(info.plugins(0).interests_size(), 2);
+  EXPECT_EQ(info.plugins(0).interests(0).extension_point(), v1beta1::EXTENSION_POINT_BIND);
+  EXPECT_EQ(info.plugins(0).interests(1).extension_point(), v1beta1::EXTENSION_POINT_POST_BIND);
+  for (const auto& interest : info.plugins(0).interests()) EXPECT_TRUE(interest.no_pod());
+}
+
 TEST(Translation, ConfigureNamesItsVersion) {
   v1beta1::ConfigureRequest request;
   request.set_session_id("s");
