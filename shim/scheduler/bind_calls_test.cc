@@ -407,6 +407,19 @@ TEST_F(BindCallsTest, AnEffectOfPreBindWithAKnownKeyIsAProtocolError) {
   EXPECT_THAT(actions_.binds, IsEmpty());
 }
 
+TEST_F(BindCallsTest, EffectsOfPreBindNeedThePermissionsThatThoseOfReserveNeed) {
+  plan_.pre_bind = {Asks("Keeper")};
+  plan_.pre_bind_plugins = {"Keeper"};
+  v1beta1::Effect* effect = pre_bind_answer_->add_effects();
+  effect->set_key("label");
+  effect->set_plugin("Keeper");
+  (*effect->mutable_patch_pod()->mutable_set_labels())["app.kubernetes.io/name"] = "x";
+  SchedulePod();
+  EXPECT_EQ(counts_.errors, 1);
+  EXPECT_THAT(actions_.writes, IsEmpty());
+  EXPECT_THAT(actions_.binds, IsEmpty());
+}
+
 TEST_F(BindCallsTest, TheRoundsOfPreBindAreBounded) {
   plan_.pre_bind = {Asks("Keeper")};
   plan_.pre_bind_plugins = {"Keeper"};

@@ -52,7 +52,8 @@ void AddQueued(const queue::SchedulingQueue& queue, absl::Span<const kube::PodOb
     if (queued == nullptr) continue;
     out->set_attempts(static_cast<uint32_t>(queued->attempts));
     if (queued->initial_attempt_time.has_value())
-      out->set_initial_attempt_unix_micros(absl::ToUnixMicros(*queued->initial_attempt_time + to_wall));
+      out->set_initial_attempt_unix_micros(
+          absl::ToUnixMicros(*queued->initial_attempt_time + to_wall));
   }
 }
 
@@ -196,14 +197,7 @@ absl::StatusOr<v1beta1::ReserveResponse> HostCalls::Reserve(
     return answer;
   }
   absl::Status bad = framework::CheckReserve(*answer, point, attempt->pod->pod, attempt->node_name);
-  bad.Update(framework::CheckVolumeEffects(answer->effects(), attempt->pod->pod,
-                                           state_.cluster.NodeAt(attempt->slot)->node,
-                                           state_.cluster));
-  for (const v1beta1::Effect& effect : answer->effects()) {
-    bad.Update(
-        framework::CheckObjectWrite(effect, host->client->info(), state_.options.custom_resources));
-    bad.Update(framework::CheckPodEffect(effect, state_.options.allowed_pod_keys));
-  }
+  bad.Update(CheckAllowed(answer->effects(), *attempt, attempt->slot, *host));
   if (!bad.ok()) state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
   OnHostCallEnded(point.host_name, HostCall::kReserve, bad, now);
   if (!bad.ok()) return bad;
@@ -321,11 +315,19 @@ absl::Status HostCalls::CheckMoreEffects(const Attempt& attempt,
                                                           attempt.effects.end());
   all.MergeFrom(answer.effects());
   absl::Status bad = framework::CheckEffects(all, attempt.pod->pod, attempt.node_name);
-  bad.Update(framework::CheckVolumeEffects(answer.effects(), attempt.pod->pod,
-                                           state_.cluster.NodeAt(slot)->node, state_.cluster));
-  for (const v1beta1::Effect& effect : answer.effects()) {
+  bad.Update(CheckAllowed(answer.effects(), attempt, slot, host));
+  return bad;
+}
+
+absl::Status HostCalls::CheckAllowed(
+    const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects, const Attempt& attempt,
+    uint32_t slot, const HostRecord& host) const {
+  absl::Status bad = framework::CheckVolumeEffects(
+      effects, attempt.pod->pod, state_.cluster.NodeAt(slot)->node, state_.cluster);
+  for (const v1beta1::Effect& effect : effects) {
     bad.Update(
         framework::CheckObjectWrite(effect, host.client->info(), state_.options.custom_resources));
+    bad.Update(framework::CheckPodEffect(effect, state_.options.allowed_pod_keys));
   }
   return bad;
 }

@@ -117,6 +117,9 @@ class HostCalls {
   // Checks the effects of an answer of PreBind, together with the earlier ones of the attempt.
   absl::Status CheckMoreEffects(const Attempt& attempt, const v1beta1::PreBindResponse& answer,
                                 const HostRecord& host) const;
+  // Checks effects of an answer against the cluster, and what the administrator allows.
+  absl::Status CheckAllowed(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                            const Attempt& attempt, uint32_t slot, const HostRecord& host) const;
 
   SchedulerState& state_;
 };
