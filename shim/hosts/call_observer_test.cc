@@ -93,7 +93,7 @@ TEST_F(CallObserverTest, EveryCallIsObservedOnce) {
   EXPECT_TRUE(client_.PreBind(PreBindRequest(), Soon()).ok());
   EXPECT_TRUE(client_.Bind(BindRequest(), Soon()).ok());
   EXPECT_TRUE(client_.SendPostBind(PostBindRequest(), Soon()));
-  EXPECT_EQ(record_.ended.back(), "Bind OK") << "nobody waits for PostBind";
+  EXPECT_EQ(record_.ended.back(), "Bind OK") << "the caller does not wait for PostBind";
   while (record_.ended.back() != "PostBind OK") loop_.Wait(Soon());
   std::vector<std::string> all;
   for (const char* name : kCallNames) all.push_back(absl::StrCat(name, " OK"));
