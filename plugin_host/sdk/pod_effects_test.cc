@@ -22,7 +22,8 @@ TEST(PodEffects, APatchHasAllOfItsParts) {
 }
 
 TEST(PodEffects, AConditionIsTrueUnlessSaidOtherwise) {
-  PodCondition condition{"example.com/Held"};
+  PodCondition condition;
+  condition.type = "example.com/Held";
   condition.reason = "Held";
   EXPECT_EQ(SetPodCondition("k", condition).set_pod_condition().status(),
             v1beta1::CONDITION_STATUS_TRUE);

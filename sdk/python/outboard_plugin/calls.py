@@ -227,8 +227,10 @@ class Calls:
             for i, (name, plugin) in enumerate(plugins):
                 try:
                     said = plugin.reserve(pod, node)
-                    status = answers.status(name, said) if isinstance(said, api.Reject) else None
-                    if status is None:
+                    status = None
+                    if isinstance(said, api.Reject):
+                        status = answers.status(name, said)
+                    else:
                         response.effects.extend(effects.of_plugin(name, said))
                 except Exception as error:  # pylint: disable=broad-except
                     status = answers.failure(name, error)

@@ -32,8 +32,7 @@ def patch_pod(
 def set_pod_condition(key: str, type: str, status: Optional[bool], reason: str, message: str = "") -> Any:  # noqa: A002
     """Sets a condition in the pod's status. `type` is `example.com/Name`; a status of None is Unknown."""
     value = {True: "CONDITION_STATUS_TRUE", False: "CONDITION_STATUS_FALSE", None: "CONDITION_STATUS_UNKNOWN"}[status]
-    number = pb.SetPodCondition.Status.Value(value)
-    condition = pb.SetPodCondition(type=type, status=number, reason=reason, message=message)
+    condition = pb.SetPodCondition(type=type, status=value, reason=reason, message=message)
     return pb.Effect(key=key, set_pod_condition=condition)
 
 

@@ -18,7 +18,7 @@ class EffectsTest(unittest.TestCase):
     def test_a_condition_is_true_false_or_unknown(self):
         for status, name in ((True, "CONDITION_STATUS_TRUE"), (False, "CONDITION_STATUS_FALSE"), (None, "CONDITION_STATUS_UNKNOWN")):
             condition = effects.set_pod_condition("k", "example.com/Held", status, "Held", "text").set_pod_condition
-            self.assertEqual(pb.SetPodCondition.Status.Name(condition.status), name)
+            self.assertEqual(condition.status, getattr(pb, name))
             self.assertEqual((condition.type, condition.reason, condition.message), ("example.com/Held", "Held", "text"))
 
     def test_an_event_is_normal_or_a_warning(self):
