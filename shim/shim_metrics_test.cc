@@ -50,7 +50,7 @@ leaderElection: {leaderElect: true, resourceName: metrics-test}
 profiles:
 - schedulerName: outboard
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: Keeper}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: Keeper}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -212,7 +212,7 @@ class ShimMetricsTest : public ::testing::Test {
           AddPlugin(info, "Keeper",
                     {EXTENSION_POINT_PRE_ENQUEUE, EXTENSION_POINT_POST_FILTER,
                      EXTENSION_POINT_RESERVE, EXTENSION_POINT_PERMIT});
-          AddPlugin(info, "Binder", {EXTENSION_POINT_BIND});
+          AddPlugin(info, "DefaultBinder", {EXTENSION_POINT_BIND});
           return grpc::Status::OK;
         });
     host_->Answer<PreFilterRequest, PreFilterResponse>(

@@ -41,7 +41,7 @@ clientConnection: {qps: 10, burst: 1}
 profiles:
 - schedulerName: outboard
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -117,7 +117,7 @@ class WallClockTest : public ::testing::Test {
           AddPlugin(info, "NodeResourcesFit",
                     {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER, EXTENSION_POINT_PRE_SCORE,
                      EXTENSION_POINT_SCORE});
-          AddPlugin(info, "Binder", {EXTENSION_POINT_BIND});
+          AddPlugin(info, "DefaultBinder", {EXTENSION_POINT_BIND});
           return grpc::Status::OK;
         });
     host_->Answer<PreFilterRequest, PreFilterResponse>(

@@ -44,7 +44,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: p
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: NodePorts}, {name: Keeper}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sorter}, {name: NodeResourcesFit}, {name: NodePorts}, {name: Keeper}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -64,7 +64,7 @@ const std::map<std::string, std::vector<ExtensionPoint>>& PointsOfPlugins() {
       {"Keeper",
        {EXTENSION_POINT_PRE_ENQUEUE, EXTENSION_POINT_POST_FILTER, EXTENSION_POINT_RESERVE,
         EXTENSION_POINT_PERMIT, EXTENSION_POINT_PRE_BIND}},
-      {"Binder", {EXTENSION_POINT_BIND}},
+      {"DefaultBinder", {EXTENSION_POINT_BIND}},
   };
   return *kPoints;
 }

@@ -57,7 +57,8 @@
   R(kScoreSkipped, "score.proto", "PreScoreResponse.skipped",                                      \
     "Plugins that have nothing to score for this pod")                                             \
   R(kScoreReadOnly, "score.proto", "ScoreService.Score", "Read-only")                              \
-  R(kScorePlugins, "score.proto", "ScoreResponse.plugins", "REQUIRED. In profile order")           \
+  R(kScorePlugins, "score.proto", "ScoreResponse.plugins",                                         \
+    "REQUIRED, except with `error`. In profile order")                                             \
   R(kScoreAll, "score.proto", "ScoreResponse.plugins",                                             \
     "Scores of all plugins of the host at Score, except those that PreScore skipped")              \
   R(kScoreBytes, "score.proto", "PluginScores.scores",                                             \

@@ -31,7 +31,7 @@ TEST(CheckPodEffect, AllowsWhatTheContractDescribes) {
                 "set_labels { key: 'l' value: 'v' } remove_annotations: 'b' "
                 "remove_labels: 'example.com/m' }"),
             "");
-  EXPECT_EQ(Say("set_pod_condition { type: 'example.com/Held' status: STATUS_FALSE "
+  EXPECT_EQ(Say("set_pod_condition { type: 'example.com/Held' status: CONDITION_STATUS_FALSE "
                 "reason: 'NotYet' message: 'x' }"),
             "");
   EXPECT_EQ(Say("record_event { type: TYPE_WARNING reason: 'Held' action: 'Holding' note: 'n' }"),
@@ -95,8 +95,8 @@ TEST(CheckPodEffect, BoundsThePatch) {
 
 TEST(CheckPodEffect, ConditionsOfKubernetesAreNotForPlugins) {
   const auto say = [](const std::string& type) {
-    return Say(
-        absl::StrCat("set_pod_condition { type: '", type, "' status: CONDITION_STATUS_TRUE reason: 'R' }"));
+    return Say(absl::StrCat("set_pod_condition { type: '", type,
+                            "' status: CONDITION_STATUS_TRUE reason: 'R' }"));
   };
   for (const char* type :
        {"PodScheduled", "Ready", "Initialized", "ContainersReady", "DisruptionTarget",
@@ -107,11 +107,13 @@ TEST(CheckPodEffect, ConditionsOfKubernetesAreNotForPlugins) {
   EXPECT_NE(say("example.com/"), "");
   EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' reason: 'R' }"), "");
   EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' status: 7 reason: 'R' }"), "");
-  EXPECT_NE(Say("set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'no words' }"),
-            "");
-  EXPECT_NE(Say(absl::StrCat("set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'R' "
-                             "message: '",
-                             std::string(1025, 'x'), "' }")),
+  EXPECT_NE(
+      Say("set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'no words' }"),
+      "");
+  EXPECT_NE(Say(absl::StrCat(
+                "set_pod_condition { type: 'e.com/A' status: CONDITION_STATUS_TRUE reason: 'R' "
+                "message: '",
+                std::string(1025, 'x'), "' }")),
             "");
 }
 

@@ -44,7 +44,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: p
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: One}, {name: Fake}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: One}, {name: Fake}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -70,7 +70,7 @@ class InlineNodesTest : public ::testing::Test {
       node->node.mutable_allocatable()->set_pods(100);
       scheduler_.events()->OnNodeUpsert(node, SteadyNow());
     }
-    Comes("main", "main-1", {"Sort", "One", "Binder"}, /*started=*/1);
+    Comes("main", "main-1", {"Sort", "One", "DefaultBinder"}, /*started=*/1);
   }
 
   static std::shared_ptr<const config::Config> Configuration() {
@@ -90,9 +90,9 @@ class InlineNodesTest : public ::testing::Test {
     for (const std::string& plugin : plugins) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
-      out->add_extension_points(plugin == "Sort"     ? v1beta1::EXTENSION_POINT_QUEUE_SORT
-                                : plugin == "Binder" ? v1beta1::EXTENSION_POINT_BIND
-                                                     : v1beta1::EXTENSION_POINT_FILTER);
+      out->add_extension_points(plugin == "Sort"            ? v1beta1::EXTENSION_POINT_QUEUE_SORT
+                                : plugin == "DefaultBinder" ? v1beta1::EXTENSION_POINT_BIND
+                                                            : v1beta1::EXTENSION_POINT_FILTER);
     }
     if (host == "inline") info.add_capabilities(v1beta1::CAPABILITY_INLINE_NODES);
     const absl::Status taken =

@@ -60,7 +60,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: p
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: Fake}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: Fake}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -114,11 +114,11 @@ class ReplacementTest : public ::testing::Test {
     connection.identity.set_started_unix_micros(started * 1000000);
     GetHostInfoResponse& info = connection.info;
     info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
-    for (const char* plugin : {"Sort", "Fake", "Binder"}) {
+    for (const char* plugin : {"Sort", "Fake", "DefaultBinder"}) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
       out->add_extension_points(std::string(plugin) == "Sort" ? v1beta1::EXTENSION_POINT_QUEUE_SORT
-                                : std::string(plugin) == "Binder"
+                                : std::string(plugin) == "DefaultBinder"
                                     ? v1beta1::EXTENSION_POINT_BIND
                                     : v1beta1::EXTENSION_POINT_FILTER);
       if (std::string(plugin) == "Fake") out->add_extension_points(v1beta1::EXTENSION_POINT_SCORE);

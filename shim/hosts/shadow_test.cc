@@ -56,7 +56,7 @@ kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: p
   plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, $PLUGINS, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, $PLUGINS, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 ---
 apiVersion: config.outboard.dev/v1alpha1
@@ -135,7 +135,7 @@ class ShadowTest : public ::testing::Test {
       plugin->mutable_extension_points()->Assign(points.begin(), points.end());
     };
     if (host == "main") add("Sort", {v1beta1::EXTENSION_POINT_QUEUE_SORT});
-    if (host == "main") add("Binder", {v1beta1::EXTENSION_POINT_BIND});
+    if (host == "main") add("DefaultBinder", {v1beta1::EXTENSION_POINT_BIND});
     add(opinion.plugin, opinion.points);
     Says(id, opinion);
     fake->Answer<ProbeRequest, ProbeResponse>([id](const ProbeRequest&, ProbeResponse* answer) {

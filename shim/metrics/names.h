@@ -117,7 +117,7 @@ inline constexpr MetricSpec kEffects{"outboard_effects_total",
                                      MetricType::kCounter,
                                      {"plugin", "result"},
                                      {},
-                                     "Object writes for plugins: applied, failed."};
+                                     "Writes and events for plugins: applied, failed."};
 inline constexpr MetricSpec kBindingsDenied{
     "outboard_bindings_denied_total",
     MetricType::kCounter,

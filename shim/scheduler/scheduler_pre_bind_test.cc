@@ -822,6 +822,7 @@ TEST_F(PreBindTest, InTheBackgroundEventsAreOnlyAboutDeclaredObjects) {
   ASSERT_THAT(effects_.writes, SizeIs(1));
   EXPECT_EQ(effects_.writes[0].profile, kProfile);
   EndWrite(0);
+  scheduler_.OnProbeAnswered(kHost, now_);  // After three faults it was not called.
   scheduler_.Tick(now_);
   EXPECT_THAT(TakeResults(), ElementsAre("7 APPLIED"));
 }

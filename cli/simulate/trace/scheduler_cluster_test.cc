@@ -22,7 +22,7 @@ constexpr char kConfiguration[] = R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
 profiles:
 - plugins:
-    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: Fake}, {name: Binder}]}
+    multiPoint: {disabled: [{name: "*"}], enabled: [{name: Sort}, {name: Fake}, {name: DefaultBinder}]}
     preFilter: {disabled: [{name: NotServed}]}
 )";
 
@@ -38,7 +38,7 @@ class SchedulerClusterTest : public ::testing::Test {
           const std::pair<const char*, v1beta1::ExtensionPoint> plugins[] = {
               {"Sort", v1beta1::EXTENSION_POINT_QUEUE_SORT},
               {"Fake", v1beta1::EXTENSION_POINT_FILTER},
-              {"Binder", v1beta1::EXTENSION_POINT_BIND}};
+              {"DefaultBinder", v1beta1::EXTENSION_POINT_BIND}};
           for (const auto& [name, point] : plugins) {
             v1beta1::PluginInfo* const plugin = info->add_plugins();
             plugin->set_name(name);
