@@ -349,7 +349,9 @@ func expired(n *network, action proxy.Action, reason string) func() {
 // settledAsBound: a read or the watch settles the bind. What is sent again right after a reset (libcurl does so when no
 // byte of an answer has come) has no effect, because a bind names the pod's UID.
 func settledAsBound(_ *network, _ string, requests []proxy.Entry) error {
-	if requests[0].Status != 201 || len(bindsThatTookEffect(requests)) != 1 {
+	// A read may come before it: an earlier bind was on a connection that was reset for another pod, before it was read.
+	first := slices.IndexFunc(requests, isBind)
+	if first < 0 || requests[first].Status != 201 || len(bindsThatTookEffect(requests)) != 1 {
 		return fmt.Errorf("want one bind that takes effect: the first")
 	}
 	return nil
