@@ -324,7 +324,7 @@ run_go_and_cluster() {
   local log=$logs/go.log
   # With a process group of its own, so that Ctrl-C ends it.
   set -m
-  (renice --priority 10 --pid "$BASHPID" >/dev/null || true; run_tier go) >"$log" 2>&1 &
+  (renice --priority 15 --pid "$BASHPID" >/dev/null || true; run_tier go) >"$log" 2>&1 &
   beside=$!
   set +m
   trap 'kill -- "-$beside" 2>/dev/null || true' EXIT
