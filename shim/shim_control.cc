@@ -136,7 +136,7 @@ void ShimProcess::CheckConfigFile() {
   const FileStamp stamp = StampOf(config_->file);
   if (!reload_wanted_.exchange(false) && stamp == config_stamp_) return;
   config_stamp_ = stamp;
-  // Replaces a reload in progress, whose file is no longer there.
+  // A changed file replaces a reload in progress.
   EndReload(StartReload());
 }
 
