@@ -144,7 +144,7 @@ func TestHostileHosts(t *testing.T) {
 		start(host.fault, filepath.Join(directory, "outboard-host"), "--plugins", host.plugin)
 	}
 	within(t, time.Minute, "pods are bound once their hosts are sound", func() error {
-		list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
+		list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
 		if err == nil && slices.ContainsFunc(list.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName == "" }) {
 			err = fmt.Errorf("some of %d are not", len(list.Items))
 		}

@@ -183,12 +183,21 @@ func (n *network) createPod(name string) error {
 	return err
 }
 
-// unbound returns the names of the pods without a node.
+// unbound returns the names of the pods without a node, as the API server's cache shows them.
 func (n *network) unbound() []string {
 	n.Helper()
-	list, err := n.client.CoreV1().Pods(namespace).List(n.Context(), metav1.ListOptions{ResourceVersion: "0", LabelSelector: "of=" + n.name})
+	names, err := n.unboundSince("0")
 	if err != nil {
 		n.Fatal(err)
+	}
+	return names
+}
+
+// unboundSince reads a state that is at least as new as a resource version; "" asks for the newest.
+func (n *network) unboundSince(version string) ([]string, error) {
+	list, err := n.client.CoreV1().Pods(namespace).List(n.Context(), metav1.ListOptions{ResourceVersion: version, LabelSelector: "of=" + n.name})
+	if err != nil {
+		return nil, err
 	}
 	var names []string
 	for _, pod := range list.Items {
@@ -196,12 +205,20 @@ func (n *network) unbound() []string {
 			names = append(names, pod.Name)
 		}
 	}
-	return names
+	return names, nil
 }
 
+// allBound polls the API server's cache. The cache may lack the pods created last, so the newest state decides; that
+// read fails while the API server has no etcd.
 func (n *network) allBound(limit time.Duration) {
 	n.Helper()
-	n.until(limit, "all pods are bound", func() bool { return len(n.unbound()) == 0 })
+	n.until(limit, "all pods are bound", func() bool {
+		if len(n.unbound()) > 0 {
+			return false
+		}
+		names, err := n.unboundSince("")
+		return err == nil && len(names) == 0
+	})
 }
 
 // until waits for a condition.
