@@ -265,7 +265,7 @@ class ShimMetricsTest : public ::testing::Test {
           if (request.pod_uid() != "member") return grpc::Status::OK;
           PermitWait* const wait = response->add_waits();
           wait->set_plugin("Keeper");
-          wait->set_timeout_millis(absl::ToInt64Milliseconds(kPatience));
+          wait->set_timeout_micros(absl::ToInt64Microseconds(kPatience));
           absl::MutexLock lock(&mutex_);
           waiting_ = request.header().attempt_id();
           return grpc::Status::OK;

@@ -200,7 +200,7 @@ class BadAnswersTest : public ::testing::Test {
           if (request.pod_uid().find("patient") == std::string::npos) return grpc::Status::OK;
           PermitWait* wait = response->add_waits();
           wait->set_plugin("Keeper");
-          wait->set_timeout_millis(1000);
+          wait->set_timeout_micros(1'000'000);
           return grpc::Status::OK;
         });
     fake_->Answer<PostFilterRequest, PostFilterResponse>(
@@ -654,7 +654,7 @@ std::vector<WrongAnswer> WrongAnswers() {
       Wrong<PermitResponse>("a wait of an unknown plugin",
                             [](auto* a) {
                               a->add_waits()->set_plugin("Stranger");
-                              a->mutable_waits(0)->set_timeout_millis(1000);
+                              a->mutable_waits(0)->set_timeout_micros(1'000'000);
                             }),
       Wrong<PermitResponse>("a wait without a timeout",
                             [](auto* a) { a->add_waits()->set_plugin("Keeper"); }),

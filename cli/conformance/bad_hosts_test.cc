@@ -561,7 +561,7 @@ std::vector<BadHost> BadHosts() {
        Answering<PermitResponse>([](Wrongness*, PermitResponse* permit) {
          PermitWait* wait = permit->add_waits();
          wait->set_plugin("Stranger");
-         wait->set_timeout_millis(1000);
+         wait->set_timeout_micros(1'000'000);
        })},
       {"waiting pods are lost with their instance",
        {"PermitService/permit-resumed"},

@@ -15,8 +15,8 @@ namespace {
 
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr uint32_t kDeadlineMicros = 5000000;
-constexpr uint32_t kShortDeadlineMicros = 300000;
+constexpr int64_t kDeadlineMicros = 5'000'000;
+constexpr int64_t kShortDeadlineMicros = 300'000;
 constexpr absl::Duration kOnTheWay = absl::Seconds(1);  // round trip on a busy machine
 constexpr int kManyNodes = 260;                         // enough for an early end of the search
 constexpr absl::Duration kStreamDeadline = absl::Seconds(10);

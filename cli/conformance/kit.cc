@@ -26,7 +26,7 @@ using v1beta1::PluginInfo;
 namespace {
 
 constexpr char kWellFormed[] = "well-formed";
-constexpr uint32_t kCycleDeadlineMillis = 5000;
+constexpr int64_t kCycleDeadlineMicros = 5'000'000;
 constexpr absl::Duration kFirstAnswer = absl::Seconds(5);
 
 // Why a case does not apply to the host; empty: it applies.
@@ -131,7 +131,7 @@ absl::Status Kit::FindConfiguration() {
   if (!channel.ok()) return channel.status();
   while (true) {
     configuration_.Clear();
-    configuration_.set_cycle_deadline_millis(kCycleDeadlineMillis);
+    configuration_.set_cycle_deadline_micros(kCycleDeadlineMicros);
     *configuration_.mutable_shim() = hosts::ThisShim();
     v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);

@@ -175,8 +175,8 @@ absl::Status CheckPermit(const Kit& kit, const PermitResponse& response) {
         !waiting.insert(wait.plugin()).second)
       return Wrong(kPermitWaits,
                    absl::StrCat("\"", wait.plugin(), "\" is not configured there, or waits twice"));
-    if (wait.timeout_millis() <= 0)
-      return Wrong(kPermitTimeout, absl::StrCat(wait.timeout_millis(), " of ", wait.plugin()));
+    if (wait.timeout_micros() <= 0)
+      return Wrong(kPermitTimeout, absl::StrCat(wait.timeout_micros(), " of ", wait.plugin()));
   }
   return absl::OkStatus();
 }
@@ -193,7 +193,7 @@ absl::Status PermitResumed(const Kit& kit) {
     placed.mutable_pod_placement()->set_attempt_id(kAttempt);
     PluginWait* wait = placed.mutable_pod_placement()->add_waits();
     wait->set_plugin(kit.At(EXTENSION_POINT_PERMIT).front());
-    wait->set_remaining_millis(20000);
+    wait->set_remaining_micros(20'000'000);
     session.SendDelta({placed});
   }
   auto request = About<PermitRequest>(session, kAttempt, pod, session.cluster().nodes[0].name());

@@ -154,7 +154,7 @@ class Bench {
     if (absl::Status status = SetUp(num_nodes); !status.ok()) return status;
     auto fused = Measure([this] { return Cycle(client_.get()); });
     if (!fused.ok()) return fused.status();
-    const uint32_t host_micros = host_micros_;
+    const int64_t host_micros = host_micros_;
     auto unary = Measure([this] { return Cycle(plain_client_.get()); });
     if (!unary.ok()) return unary.status();
     auto stub = v1beta1::PluginHostService::NewStub(channel_);
@@ -186,7 +186,7 @@ class Bench {
   std::unique_ptr<hosts::GrpcHostClient> plain_client_;
   uint64_t attempt_ = 0;
   int64_t version_ = 0;
-  uint32_t host_micros_ = 0;
+  int64_t host_micros_ = 0;
 };
 
 int Main() {

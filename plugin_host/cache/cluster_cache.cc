@@ -320,7 +320,7 @@ absl::Status ClusterCache::ApplyPlacement(const v1beta1::PodPlacement& placement
   if (place == sdk::Place::kWaiting) {
     pod->waiting_attempt = placement.attempt_id();
     for (const v1beta1::PluginWait& wait : placement.waits()) {
-      pod->waits.push_back({wait.plugin(), now + absl::Milliseconds(wait.remaining_millis())});
+      pod->waits.push_back({wait.plugin(), now + absl::Microseconds(wait.remaining_micros())});
     }
   }
   for (auto* observer : observers_) observer->OnPodChanged(*pod);

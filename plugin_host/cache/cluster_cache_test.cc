@@ -153,7 +153,7 @@ TEST_F(ClusterCacheTest, WaitsAreKeptWithTheirEnds) {
   placement->set_attempt_id(7);
   auto* wait = placement->add_waits();
   wait->set_plugin("Coscheduling");
-  wait->set_remaining_millis(1500);
+  wait->set_remaining_micros(1'500'000);
   ASSERT_TRUE(Apply(request).ok());
   const sdk::PodRecord* pod = cache_.FindPod("default/a");
   EXPECT_EQ(pod->place, sdk::Place::kWaiting);

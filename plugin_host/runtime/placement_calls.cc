@@ -141,7 +141,7 @@ CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now
     if (verdict.code() == sdk::kWait) {
       v1beta1::PermitWait* wait = response->add_waits();
       wait->set_plugin(plugin.name);
-      wait->set_timeout_millis(absl::ToInt64Milliseconds(std::min(answer.timeout, kMaxPermitWait)));
+      wait->set_timeout_micros(absl::ToInt64Microseconds(std::min(answer.timeout, kMaxPermitWait)));
       wait->set_reason(answer.wait_reason);
       continue;
     }
@@ -189,7 +189,7 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
     if (effects.empty() && !plugin.pre_bind_without_effects) continue;
     std::vector<v1beta1::Effect> further;
     const sdk::PreBindProgress progress{effects, results,
-                                        absl::Milliseconds(request.elapsed_millis()), &further};
+                                        absl::Microseconds(request.elapsed_micros()), &further};
     const sdk::Verdict verdict =
         plugin.pre_bind->PreBind(View(target, index, now), request.node_name(), progress);
     if (verdict.ok() || verdict.code() == sdk::kWait) {

@@ -80,8 +80,8 @@ absl::Status Session::Apply(const v1beta1::SyncRequest& request, absl::Time now)
   }
   write_results_.Take(request);
   for (uint64_t id : request.ended_attempts()) End(id);
-  const bool time_passes = request.time_unix_nanos() != 0;
-  if (time_passes) session_time_ = absl::FromUnixNanos(request.time_unix_nanos());
+  const bool time_passes = request.time_unix_micros() != 0;
+  if (time_passes) session_time_ = absl::FromUnixMicros(request.time_unix_micros());
   now = Clock(now);
   hints_.BeforeChange(request);
   if (absl::Status status = cache_.Apply(request, now); !status.ok()) return status;

@@ -300,7 +300,7 @@ TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
   EXPECT_FALSE(response.has_rejection());
   ASSERT_EQ(response.waits_size(), 1);
   EXPECT_EQ(response.waits(0).plugin(), "A");
-  EXPECT_EQ(response.waits(0).timeout_millis(), 15 * 60 * 1000);
+  EXPECT_EQ(response.waits(0).timeout_micros(), 15 * 60 * 1'000'000);
   EXPECT_EQ(response.decisions_size(), 2);
   EXPECT_EQ(session_->attempts_in_flight(), 1u);
   b_.permit = Verdict::Unschedulable("no");
@@ -321,7 +321,7 @@ TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
   v1beta1::SyncRequest request;
   request.set_phase(v1beta1::SyncRequest::PHASE_DELTA);
   request.set_version(1);
-  request.set_time_unix_nanos(absl::ToUnixNanos(told));
+  request.set_time_unix_micros(absl::ToUnixMicros(told));
   ASSERT_TRUE(session_->Apply(request, now_).ok());
   EXPECT_THAT(a_.ticks, ElementsAre(now_, told))
       << "the session's time advances when the shim sets it";

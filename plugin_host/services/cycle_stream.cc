@@ -106,7 +106,7 @@ bool CycleStream::Evaluate(absl::Time now) {
   }
   if (!status.ok()) *response_.mutable_error() = status.ToProto();
   const int64_t micros = absl::ToInt64Microseconds(absl::Now() - now);
-  response_.set_evaluation_micros(static_cast<uint32_t>(std::max<int64_t>(micros, 0)));
+  response_.set_evaluation_micros(std::max<int64_t>(micros, 0));
   return true;
 }
 

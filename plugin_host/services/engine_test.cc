@@ -302,12 +302,12 @@ TEST_F(EngineTest, ATimeThatTheShimSendsIsAcknowledgedAtOnce) {
     SyncRequest request;
     request.set_phase(SyncRequest::PHASE_DELTA);
     request.set_version(1);
-    request.set_time_unix_nanos(time);
+    request.set_time_unix_micros(time);
     ASSERT_TRUE(sync.stream->Write(request));
     SyncResponse response;
     ASSERT_TRUE(sync.stream->Read(&response));
     EXPECT_EQ(response.ack().version(), 1);
-    EXPECT_EQ(response.ack().time_unix_nanos(), time);
+    EXPECT_EQ(response.ack().time_unix_micros(), time);
   }
 }
 

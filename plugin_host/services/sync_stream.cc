@@ -91,7 +91,7 @@ void SyncStream::OnRead(bool ok) {
               << session->version() << " with " << session->cache().view().node_order().size()
               << " nodes and " << session->cache().view().pods().size() << " pods";
     Ack();
-  } else if (request_.time_unix_nanos() != 0) {
+  } else if (request_.time_unix_micros() != 0) {
     Ack();  // A shim that sets the time waits for the results.
   }
   const std::string session_id = session_id_;
@@ -109,7 +109,7 @@ void SyncStream::Ack() {
   v1beta1::SyncResponse response;
   response.mutable_ack()->set_version(acked_);
   if (const std::optional<absl::Time> told = session->clock_advanced_to(); told.has_value())
-    response.mutable_ack()->set_time_unix_nanos(absl::ToUnixNanos(*told));
+    response.mutable_ack()->set_time_unix_micros(absl::ToUnixMicros(*told));
   Push(std::move(response));
 }
 

@@ -145,7 +145,7 @@ TEST_F(RulesTest, NothingToSayOfAFileInOrder) {
     // Asks.
     message DoRequest {
       // How long.
-      int64 wait_millis = 1;
+      int64 wait_micros = 1;
       // A map.
       map<string, string> labels = 2;
     }
@@ -197,13 +197,21 @@ TEST_F(RulesTest, ZeroOfAnEnumAndUnits) {
     message M {
       // Time.
       int64 timeout_ms = 1;
+      // Time.
+      int64 wait_millis = 2;
+      // Time.
+      uint32 wait_micros = 3;
+      // Thousandths of a core.
+      int64 cpu_millis = 4;
     }
     // E.
     enum E {
       // One.
       E_ONE = 0;
     })"),
-              ElementsAre(HasSubstr("a.v1.M.timeout_ms: abbreviates its unit"),
+              ElementsAre(HasSubstr("a.v1.M.timeout_ms: is not in _micros"),
+                          HasSubstr("a.v1.M.wait_millis: is not in _micros"),
+                          HasSubstr("a.v1.M.wait_micros: is not an int64"),
                           HasSubstr("is zero and is not named …_UNSPECIFIED")));
 }
 

@@ -131,18 +131,25 @@ class Linter {
     for (int i = 0; i < type.field_count(); ++i) {
       const FieldDescriptor& field = *type.field(i);
       CheckComment(field);
-      static constexpr absl::string_view kShort[] = {"_ms",   "_us",  "_ns",   "_sec",
-                                                     "_secs", "_min", "_mins", "_msec"};
-      for (absl::string_view suffix : kShort) {
-        if (absl::EndsWith(field.name(), suffix)) {
-          Complain(field,
-                   "abbreviates its unit: write _millis, _micros, _nanos, _seconds or _minutes");
-        }
-      }
+      CheckUnit(field);
     }
     for (int i = 0; i < type.real_oneof_decl_count(); ++i) CheckComment(*type.oneof_decl(i));
     for (int i = 0; i < type.nested_type_count(); ++i) CheckMessage(*type.nested_type(i));
     for (int i = 0; i < type.enum_type_count(); ++i) CheckEnum(*type.enum_type(i));
+  }
+
+  void CheckUnit(const FieldDescriptor& field) {
+    const std::string& name = field.name();
+    const bool is_time = absl::EndsWith(name, "_micros") || absl::EndsWith(name, "_seconds");
+    if (is_time && field.type() != FieldDescriptor::TYPE_INT64) Complain(field, "is not an int64");
+    if (name == "cpu_millis") return;
+    static constexpr absl::string_view kOthers[] = {"_ms",     "_us",    "_ns",     "_sec",
+                                                    "_secs",   "_min",   "_mins",   "_msec",
+                                                    "_millis", "_nanos", "_minutes"};
+    for (absl::string_view suffix : kOthers) {
+      if (absl::EndsWith(name, suffix))
+        Complain(field, "is not in _micros, or in _seconds as in Kubernetes' API");
+    }
   }
 
   void CheckEnum(const EnumDescriptor& type) {

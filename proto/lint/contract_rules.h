@@ -16,8 +16,8 @@ namespace outboard::lint {
 //   - an enum's zero value is named …_UNSPECIFIED, and its values begin with its name;
 //   - no comment states in words what a shape can say: fields that exclude each other are a oneof,
 //     an object is named by ObjectReference, and an empty list does not mean all;
-//   - amounts of time name their unit in full (…_millis, …_micros, …_seconds), never …_ms, …_us,
-//   …_sec;
+//   - times and amounts of time are an int64 named …_micros, or …_seconds where Kubernetes' API has
+//     seconds; …_ms, …_millis, …_sec and the like are refused;
 //   - every RPC has its own request and response, named after it; also streams such as `Sync`;
 //   - field numbers of removed fields are reserved together with the name (see CheckRemoved).
 //

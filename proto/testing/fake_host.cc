@@ -164,13 +164,13 @@ class FakeHost::Services {
         const Fault fault = host->TakeFault(SyncRequest::descriptor(), context);
         if (fault.cut_stream || !fault.status.ok()) return fault.status;
         host->Apply(request);
-        if (request.time_unix_nanos() != 0) clock_advanced_to = request.time_unix_nanos();
+        if (request.time_unix_micros() != 0) clock_advanced_to = request.time_unix_micros();
         if (request.phase() != SyncRequest::PHASE_DELTA &&
             request.phase() != SyncRequest::PHASE_SNAPSHOT_END)
           continue;
         SyncResponse push;
         push.mutable_ack()->set_version(request.version());
-        push.mutable_ack()->set_time_unix_nanos(clock_advanced_to);
+        push.mutable_ack()->set_time_unix_micros(clock_advanced_to);
         absl::MutexLock lock(&host->mu_);
         if (host->acknowledging_) stream->Write(push);
       }
@@ -205,7 +205,7 @@ class FakeHost::Services {
             fault.status.ok() ? host->Respond(request, &response) : fault.status;
         if (response.evaluation_micros() == 0) {
           const int64_t micros = absl::ToInt64Microseconds(absl::Now() - began);
-          response.set_evaluation_micros(static_cast<uint32_t>(std::max<int64_t>(micros, 1)));
+          response.set_evaluation_micros(std::max<int64_t>(micros, 1));
         }
         if (!status.ok()) {
           response.Clear();

@@ -325,7 +325,7 @@ void ClusterState::EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) c
   for (const PluginWait& wait : pod.waits) {
     v1beta1::PluginWait* sent = out->add_waits();
     sent->set_plugin(wait.plugin);
-    sent->set_remaining_millis(
+    sent->set_remaining_micros(
         std::max<int64_t>(0, absl::ToInt64Milliseconds(wait.deadline - now_)));
   }
 }

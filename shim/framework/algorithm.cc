@@ -120,7 +120,7 @@ void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host) {
   header->set_attempt_id(request.attempt_id);
   header->set_exact_version(request.hosts[host].version);
   header->set_profile(request.profile->name);
-  request_.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request.budget)));
+  request_.set_deadline_micros(absl::ToInt64Microseconds(request.budget));
   request_.set_explain(request.explain);
   request_.set_pod_uid(request.pod->uid());
   request_.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);

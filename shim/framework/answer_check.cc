@@ -182,8 +182,8 @@ absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExte
       return status;
     if (!waiting.insert(wait.plugin()).second)
       return WrongAnswer(absl::StrCat("Permit names ", wait.plugin(), " twice"));
-    if (wait.timeout_millis() <= 0) {
-      return WrongAnswer(absl::StrCat("Permit has a timeout of ", wait.timeout_millis(), " ms for ",
+    if (wait.timeout_micros() <= 0) {
+      return WrongAnswer(absl::StrCat("Permit has a timeout of ", wait.timeout_micros(), " µs for ",
                                       wait.plugin()));
     }
   }

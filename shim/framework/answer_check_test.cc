@@ -395,13 +395,13 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   };
   v1beta1::PermitResponse good;
   good.add_waits()->set_plugin("Gang");
-  good.mutable_waits(0)->set_timeout_millis(1000);
+  good.mutable_waits(0)->set_timeout_micros(1'000'000);
   EXPECT_EQ(fault(good), "");
   v1beta1::PermitResponse bad = good;
   *bad.add_waits() = good.waits(0);
   EXPECT_THAT(fault(bad), HasSubstr("twice"));
   bad = good;
-  bad.mutable_waits(0)->set_timeout_millis(-5);
+  bad.mutable_waits(0)->set_timeout_micros(-5'000);
   EXPECT_THAT(fault(bad), HasSubstr("timeout of -5 ms"));
   bad = good;
   bad.mutable_waits(0)->set_plugin("Stranger");

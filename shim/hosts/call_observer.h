@@ -57,7 +57,7 @@ class CallTimer {
         began_(observer == nullptr ? absl::InfinitePast() : SteadyNow()) {}
 
   // Call it once. `evaluation_micros`: by the host's account; 0: none.
-  void End(absl::StatusCode code, uint32_t evaluation_micros = 0) const {
+  void End(absl::StatusCode code, int64_t evaluation_micros = 0) const {
     if (observer_ == nullptr) return;
     const absl::Duration elapsed = std::max(SteadyNow() - began_, absl::ZeroDuration());
     observer_->OnCallEnded(call_, code, elapsed);

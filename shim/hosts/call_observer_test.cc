@@ -61,7 +61,7 @@ class CallObserverTest : public ::testing::Test {
     return client_.Cycle(request, deadline, &response_);
   }
   // The host's account of its evaluation.
-  void Accounts(uint32_t micros) {
+  void Accounts(int64_t micros) {
     host_->Answer<CycleRequest, CycleResponse>(
         [micros](const CycleRequest& request, CycleResponse* response) {
           response->set_attempt_id(request.header().attempt_id());

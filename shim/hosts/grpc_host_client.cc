@@ -175,9 +175,9 @@ void GrpcHostClient::OnPush(SyncResponse push) {
   if (push.has_ack() && push.ack().version() <= sent_version_) {
     bool is_news = push.ack().version() > acknowledged_version_;
     acknowledged_version_ = std::max(acknowledged_version_, push.ack().version());
-    if (const int64_t told = push.ack().time_unix_nanos(); told != 0) {
-      is_news = is_news || absl::FromUnixNanos(told) != acknowledged_time_;
-      acknowledged_time_ = absl::FromUnixNanos(told);
+    if (const int64_t told = push.ack().time_unix_micros(); told != 0) {
+      is_news = is_news || absl::FromUnixMicros(told) != acknowledged_time_;
+      acknowledged_time_ = absl::FromUnixMicros(told);
     }
     if (!is_news && !pushes_.Count(push, SteadyNow())) lost_ = true;
     return;

@@ -515,8 +515,7 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
     Planner planner(config, hosts, infos, profile, std::move(assigned));
     for (const std::string& host : planner.host_names()) {
       v1beta1::ConfigureRequest& request = plans.configure[host];
-      request.set_cycle_deadline_millis(
-          static_cast<uint32_t>(absl::ToInt64Milliseconds(config.shim.deadlines.cycle)));
+      request.set_cycle_deadline_micros(absl::ToInt64Microseconds(config.shim.deadlines.cycle));
       *request.mutable_shim() = ThisShim();
       planner.AddToConfigure(host, &request);
     }

@@ -367,7 +367,7 @@ TEST_F(BindCallsTest, PreBindIsAskedWithoutEffectsIfAPluginWants) {
   now_ += absl::Seconds(1);
   scheduler_.Tick(now_);
   ASSERT_THAT(pre_bind_questions_, SizeIs(2));
-  EXPECT_EQ(pre_bind_questions_[1].elapsed_millis(), 1000);
+  EXPECT_EQ(pre_bind_questions_[1].elapsed_micros(), 1'000'000);
   EXPECT_THAT(actions_.binds, SizeIs(1));
 }
 

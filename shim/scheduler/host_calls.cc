@@ -283,7 +283,7 @@ absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attem
     *request.add_effects() = attempt.effects[i];
     *request.add_results() = attempt.effect_results[i];
   }
-  request.set_elapsed_millis(absl::ToInt64Milliseconds(now - attempt.pre_bind_began));
+  request.set_elapsed_micros(absl::ToInt64Microseconds(now - attempt.pre_bind_began));
   const absl::Time began = SteadyNow();
   OUTBOARD_FAIL_POINT(before_pre_bind);
   absl::StatusOr<v1beta1::PreBindResponse> answer =
@@ -478,9 +478,12 @@ void HostCalls::AdvanceHostClocks(absl::Time now) {
     if (host.client == nullptr || !host.client->usable()) continue;
     SendChanges(&host, now);
     // Each message needs a time of its own, by which it is acknowledged.
-    host.clock_advanced_to = std::max(now, host.clock_advanced_to + absl::Nanoseconds(1));
+    // In whole microseconds, and not before `now`: what is due then must be done.
+    const absl::Time then =
+        absl::UnixEpoch() + absl::Ceil(now - absl::UnixEpoch(), absl::Microseconds(1));
+    host.clock_advanced_to = std::max(then, host.clock_advanced_to + absl::Microseconds(1));
     v1beta1::SyncRequest request = NoChanges(host);
-    request.set_time_unix_nanos(absl::ToUnixNanos(host.clock_advanced_to));
+    request.set_time_unix_micros(absl::ToUnixMicros(host.clock_advanced_to));
     host.client->SendChanges(request);
   }
 }

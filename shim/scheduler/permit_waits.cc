@@ -88,7 +88,7 @@ WaitEnd WaitingPods::End(uint64_t attempt_id, bool allowed, std::string plugin, 
 
 WaitingPods::Limit WaitingPods::LimitOf(const v1beta1::PermitWait& asked, absl::Time now) {
   const absl::Duration timeout =
-      std::clamp(absl::Milliseconds(asked.timeout_millis()), absl::ZeroDuration(), kMaxTimeout);
+      std::clamp(absl::Microseconds(asked.timeout_micros()), absl::ZeroDuration(), kMaxTimeout);
   return {now + timeout, timeout};
 }
 

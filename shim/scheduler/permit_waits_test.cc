@@ -11,7 +11,7 @@ v1beta1::PermitResponse Waits(std::initializer_list<std::pair<const char*, int64
   v1beta1::PermitResponse response;
   for (const auto& [plugin, millis] : waits) {
     response.add_waits()->set_plugin(plugin);
-    response.mutable_waits(response.waits_size() - 1)->set_timeout_millis(millis);
+    response.mutable_waits(response.waits_size() - 1)->set_timeout_micros(millis * 1000);
   }
   return response;
 }

@@ -189,9 +189,9 @@ TEST_F(SchedulerHintsTest, SendsHostsTheTimeAfterEarlierEvents) {
   PutNode("n1");
   scheduler_.AdvanceHostClocks(now_);
   ASSERT_EQ(host_.changes.size(), 2u);
-  EXPECT_EQ(host_.changes[0].time_unix_nanos(), 0);
+  EXPECT_EQ(host_.changes[0].time_unix_micros(), 0);
   EXPECT_EQ(host_.changes[0].changes_size(), 1);
-  EXPECT_EQ(host_.changes[1].time_unix_nanos(), absl::ToUnixNanos(now_));
+  EXPECT_EQ(host_.changes[1].time_unix_micros(), absl::ToUnixMicros(now_));
   EXPECT_EQ(host_.changes[1].version(), host_.changes[0].version());
   EXPECT_FALSE(scheduler_.HostClocksAdvanced());
   host_.heard_time = now_;
@@ -199,7 +199,7 @@ TEST_F(SchedulerHintsTest, SendsHostsTheTimeAfterEarlierEvents) {
   // The same instant again is another message.
   scheduler_.AdvanceHostClocks(now_);
   EXPECT_FALSE(scheduler_.HostClocksAdvanced());
-  EXPECT_EQ(host_.changes.back().time_unix_nanos(), absl::ToUnixNanos(now_) + 1);
+  EXPECT_EQ(host_.changes.back().time_unix_micros(), absl::ToUnixMicros(now_) + 1);
   // No call waits for an unavailable host.
   host_.is_usable = false;
   EXPECT_TRUE(scheduler_.HostClocksAdvanced());
@@ -284,7 +284,7 @@ TEST_F(SchedulerHintsTest, APlaceGivenBackAfterPermitIsAnEventForOthers) {
     v1beta1::PermitResponse response;
     v1beta1::PermitWait* wait = response.add_waits();
     wait->set_plugin("Gang");
-    wait->set_timeout_millis(1000);
+    wait->set_timeout_micros(1'000'000);
     return response;
   };
   PutPod("g", "", "job");
@@ -306,7 +306,7 @@ TEST_F(SchedulerHintsTest, EventsOfAWaitAtPermitAreKept) {
     v1beta1::PermitResponse response;
     v1beta1::PermitWait* wait = response.add_waits();
     wait->set_plugin("Gang");
-    wait->set_timeout_millis(100000);
+    wait->set_timeout_micros(100'000'000);
     return response;
   };
   PutPod("g", "", "job");

@@ -56,7 +56,7 @@ class LostNodeTest : public ::testing::Test {
       v1beta1::PermitResponse response;
       v1beta1::PermitWait* wait = response.add_waits();
       wait->set_plugin("Gang");
-      wait->set_timeout_millis(60000);
+      wait->set_timeout_micros(60'000'000);
       return response;
     };
     host_.unreserve = [this](const v1beta1::UnreserveRequest& request) {

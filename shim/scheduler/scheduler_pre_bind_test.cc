@@ -236,7 +236,7 @@ TEST_F(PreBindTest, WritesInOrderThenAsksUntilTheAnswerIsYes) {
   ASSERT_EQ(questions_[0].results_size(), 2);
   EXPECT_EQ(questions_[0].results(1).key(), "e2");
   EXPECT_EQ(questions_[0].results(1).resource_version(), "11");
-  EXPECT_EQ(questions_[0].elapsed_millis(), 1000);
+  EXPECT_EQ(questions_[0].elapsed_micros(), 1'000'000);
   Pass(absl::Milliseconds(500));
   EXPECT_THAT(questions_, SizeIs(1));
   answer_->set_wait(false);

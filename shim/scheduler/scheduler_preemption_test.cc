@@ -680,7 +680,7 @@ TEST_F(SchedulerPreemptionTest, AVictimThatWaitsAtPermitOnlyLosesItsPlace) {
   host_.permit = [](const v1beta1::PermitRequest&) {
     v1beta1::PermitResponse response;
     response.add_waits()->set_plugin("Gang");
-    response.mutable_waits(0)->set_timeout_millis(60000);
+    response.mutable_waits(0)->set_timeout_micros(60'000'000);
     return response;
   };
   auto waiting = MakePod("w", 1);

@@ -112,7 +112,7 @@ class PushesTest : public ::testing::Test {
       v1beta1::PermitResponse response;
       v1beta1::PermitWait* const wait = response.add_waits();
       wait->set_plugin("Gang");
-      wait->set_timeout_millis(60000);
+      wait->set_timeout_micros(60'000'000);
       return response;
     };
     const cache::ClusterState::Cursor cursor = scheduler_.cluster()->AddHost({});

@@ -162,7 +162,7 @@ class SchedulerTest : public ::testing::Test {
       if (held_.size() < size) {
         v1beta1::PermitWait* wait = response.add_waits();
         wait->set_plugin("Gang");
-        wait->set_timeout_millis(30000);
+        wait->set_timeout_micros(30'000'000);
         return response;
       }
       for (size_t i = 0; i + 1 < held_.size(); ++i) {
@@ -458,7 +458,7 @@ class ReplacedWaitTest : public SchedulerTest {
 TEST_F(ReplacedWaitTest, GoesOnToItsEndIfTheSuccessorWaitsToo) {
   Pass(absl::Seconds(10));
   answer_->add_waits()->set_plugin("Gang");
-  answer_->mutable_waits(0)->set_timeout_millis(60000);
+  answer_->mutable_waits(0)->set_timeout_micros(60'000'000);
   Replace();
   EXPECT_LE(scheduler_.NextWakeup(now_), now_);
   scheduler_.Tick(now_);

@@ -618,7 +618,7 @@ TEST_F(SeveralHostsTest, WaitsForTheDecisionsOfAllHosts) {
   for (const auto& [host, plugin] : {std::pair("a", "Other"), std::pair("b", "Gang")}) {
     auto* wait = permitted_[host].add_waits();
     wait->set_plugin(plugin);
-    wait->set_timeout_millis(60000);
+    wait->set_timeout_micros(60'000'000);
   }
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
@@ -639,7 +639,7 @@ TEST_F(SeveralHostsTest, WaitsForTheDecisionsOfAllHosts) {
 TEST_F(SeveralHostsTest, AHostDecidesOnlyForItsOwnPlugins) {
   auto* wait = permitted_["b"].add_waits();
   wait->set_plugin("Gang");
-  wait->set_timeout_millis(60000);
+  wait->set_timeout_micros(60'000'000);
   AddPod("p");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_EQ(scheduler_.waiting_pods(), 1u);

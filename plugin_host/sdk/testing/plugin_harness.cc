@@ -196,7 +196,7 @@ void PluginHarness::Place(const std::string& uid, v1beta1::PlacementState state,
                                                             : impl_->next_attempt++);
     v1beta1::PluginWait* wait = placement->add_waits();
     wait->set_plugin(impl_->plugin().name);
-    wait->set_remaining_millis(60000);
+    wait->set_remaining_micros(60'000'000);
   }
   impl_->Apply(request);
 }

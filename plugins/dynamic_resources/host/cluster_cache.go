@@ -89,8 +89,8 @@ func (m *clusterCache) apply(request *pb.SyncRequest, decoded []any) error {
 			return err
 		}
 	}
-	if nanos := request.GetTimeUnixNanos(); nanos > m.time {
-		m.time = nanos
+	if micros := request.GetTimeUnixMicros(); micros > m.time {
+		m.time = micros
 	}
 	if phase := request.GetPhase(); phase == pb.SyncRequest_PHASE_DELTA || phase == pb.SyncRequest_PHASE_SNAPSHOT_END {
 		m.version, m.snapshot = request.GetVersion(), 0

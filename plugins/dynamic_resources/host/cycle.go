@@ -65,7 +65,7 @@ func (h *host) runCycle(ctx context.Context, request *pb.CycleRequest, header *p
 	}
 	leave()
 	began := time.Now()
-	defer func() { response.EvaluationMicros = uint32(time.Since(began).Microseconds()) }()
+	defer func() { response.EvaluationMicros = time.Since(began).Microseconds() }()
 	preFilter, err := h.PreFilter(ctx, &pb.PreFilterRequest{Header: header, PodUid: request.GetPodUid()})
 	if err != nil {
 		return err

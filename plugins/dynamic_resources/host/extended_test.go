@@ -158,7 +158,7 @@ func TestDevicesThatHaveToGetReady(t *testing.T) {
 	preBind := func(elapsed time.Duration) string {
 		answer := call(s, pb.NewPreBindServiceClient(s.connection).PreBind, &pb.PreBindRequest{
 			Header: s.headerFrom(), PodUid: p.GetUid(), NodeName: "node-0", Effects: effects, Results: []*pb.EffectResult{{Key: effects[0].GetKey()}},
-			ElapsedMillis: elapsed.Milliseconds(),
+			ElapsedMicros: elapsed.Microseconds(),
 		})
 		return fmt.Sprint(answer.GetWait(), answer.GetRejection().GetReasons())
 	}

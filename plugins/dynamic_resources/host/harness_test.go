@@ -75,7 +75,7 @@ func joinShim(t *testing.T, connection *grpc.ClientConn, session, args string, n
 		profile.Points = append(profile.Points, &pb.PointConfig{ExtensionPoint: point, Plugins: []string{pluginName}})
 	}
 	configured := call(s, pb.NewPluginHostServiceClient(connection).Configure, &pb.ConfigureRequest{
-		SessionId: session, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMillis: 1000,
+		SessionId: session, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMicros: 1e6,
 	})
 	if len(configured.GetProblems()) > 0 {
 		t.Fatal(configured)

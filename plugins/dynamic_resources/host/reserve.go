@@ -219,7 +219,7 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 	if !configured {
 		with = defaultArgs
 	}
-	ready, err := s.readyForBinding(p, request.GetEffects(), with, time.Duration(request.GetElapsedMillis())*time.Millisecond)
+	ready, err := s.readyForBinding(p, request.GetEffects(), with, time.Duration(request.GetElapsedMicros())*time.Microsecond)
 	if err != nil {
 		return &pb.PreBindResponse{Rejection: reject(pb.Code_CODE_ERROR, "running PreBind plugin %q: %s", pluginName, err.Error())}, nil
 	}

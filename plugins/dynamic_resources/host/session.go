@@ -53,7 +53,7 @@ func (s *session) end(id uint64) {
 // now is the session's time: the machine's, or a simulation's.
 func (s *session) now() time.Time {
 	if s.cache != nil && s.cache.time != 0 {
-		return time.Unix(0, s.cache.time)
+		return time.UnixMicro(s.cache.time)
 	}
 	return time.Now()
 }

@@ -134,7 +134,7 @@ func (h *host) feed(ctx context.Context, stream grpc.BidiStreamingServer[pb.Sync
 			}
 			switch {
 			case reached == nil:
-			case message.request.GetPhase() != pb.SyncRequest_PHASE_DELTA || message.request.GetTimeUnixNanos() != 0: // The shim waits for it.
+			case message.request.GetPhase() != pb.SyncRequest_PHASE_DELTA || message.request.GetTimeUnixMicros() != 0: // The shim waits for it.
 				ack, due = reached, nil
 				pushes.put(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: ack}})
 			default:
@@ -185,5 +185,5 @@ func (s *session) take(mine *clusterCache, pushes *outbox, message received) (*p
 	s.pushWrites()
 	close(s.changed)
 	s.changed = make(chan struct{})
-	return &pb.Ack{Version: mine.version, TimeUnixNanos: mine.time}, nil
+	return &pb.Ack{Version: mine.version, TimeUnixMicros: mine.time}, nil
 }

@@ -276,7 +276,7 @@ class Calls:
                     response.rejection.CopyFrom(answers.status(name, said))
                     break
                 if isinstance(said, api.Wait):
-                    response.waits.add(plugin=name, timeout_millis=int(said.seconds * 1000))
+                    response.waits.add(plugin=name, timeout_micros=int(said.seconds * 1_000_000))
             return response
 
     def _with_node(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:

@@ -95,7 +95,7 @@ class ServerTest(unittest.TestCase):
         return self.call("PluginHostService", "Configure", self.configuration(session, profile, validate_only, **fields))
 
     def configuration(self, session="s", profile="p", validate_only=False, **fields):
-        request = pb.ConfigureRequest(session_id=session, cycle_deadline_millis=100, validate_only=validate_only)
+        request = pb.ConfigureRequest(session_id=session, cycle_deadline_micros=100_000, validate_only=validate_only)
         profile = request.profiles.add(name=profile)
         for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT", "BIND", "POST_BIND"):
             profile.points.add(extension_point=pb.ExtensionPoint.Value("EXTENSION_POINT_" + point), plugins=["Cheap"])
@@ -243,12 +243,12 @@ class ServerTest(unittest.TestCase):
             pb.ScoreRequest(header=self.header(), nodes=pb.NodeSet(slots=[1, 0]), **self.content([1, 0])),
         )
         self.assertEqual(scored.plugins[0].scores, bytes([9, 7]))
-        for name, waits in (("a", []), ("b", [1500])):
+        for name, waits in (("a", []), ("b", [1_500_000])):
             placed = pb.PermitRequest(header=self.header(), pod_uid="p", node_name=name)
             if self.inline:
                 placed.pod.CopyFrom(self.pod)
                 placed.inline_node.CopyFrom(next(sent for sent in self.cluster if sent.node.name == name))
-            self.assertEqual([wait.timeout_millis for wait in self.call("PermitService", "Permit", placed).waits], waits)
+            self.assertEqual([wait.timeout_micros for wait in self.call("PermitService", "Permit", placed).waits], waits)
 
     def placed(self, request, node_name):
         request.header.CopyFrom(self.header())

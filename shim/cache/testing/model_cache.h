@@ -189,7 +189,7 @@ class ModelCache {
     }
     if (nodes.count(placement.slot()) == 0) Complain("a placement in a free slot");
     pod.slot = placement.slot();
-    for (const auto& wait : placement.waits()) pod.waits[wait.plugin()] = wait.remaining_millis();
+    for (const auto& wait : placement.waits()) pod.waits[wait.plugin()] = wait.remaining_micros();
   }
 
   void ApplyOrder(const v1beta1::NodeOrder& sent) {

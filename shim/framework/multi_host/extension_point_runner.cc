@@ -335,8 +335,7 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host, const
   v1beta1::CycleRequest cycle;
   FillHeader(host, cycle.mutable_header());
   const absl::Duration left = std::min(deadline_ - SteadyNow(), absl::Hours(1));
-  cycle.set_deadline_micros(
-      static_cast<uint32_t>(std::max<int64_t>(absl::ToInt64Microseconds(left), 1)));
+  cycle.set_deadline_micros(std::max<int64_t>(absl::ToInt64Microseconds(left), 1));
   cycle.set_explain(explain_);
   cycle.set_pod_uid(at_once_.request->pod_uid());
   *cycle.mutable_search() = search;

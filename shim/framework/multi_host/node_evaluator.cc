@@ -70,7 +70,7 @@ absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   cycle.mutable_header()->set_attempt_id(request_.attempt_id);
   cycle.mutable_header()->set_exact_version(request_.hosts[0].version);
   cycle.mutable_header()->set_profile(request_.profile->name);
-  cycle.set_deadline_micros(static_cast<uint32_t>(absl::ToInt64Microseconds(request_.budget)));
+  cycle.set_deadline_micros(absl::ToInt64Microseconds(request_.budget));
   cycle.set_score_single_node(true);
   cycle.set_pod_uid(request_.pod_uid);
   *cycle.mutable_search() = SearchEach(nodes.slots());

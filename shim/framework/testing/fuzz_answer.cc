@@ -199,7 +199,7 @@ void FuzzAnswer(absl::string_view bytes) {
       return Parsed<PermitResponse>(bytes, [](const auto& answer) {
         if (!Passes(CheckPermit(answer, Share())) || answer.has_rejection()) return;
         for (const PermitWait& wait : answer.waits())
-          Require(wait.timeout_millis() > 0, "a wait has an end");
+          Require(wait.timeout_micros() > 0, "a wait has an end");
       });
     case 8:
       return Parsed<PreBindResponse>(bytes, [](const auto& answer) {

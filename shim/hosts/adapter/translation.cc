@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,8 +31,10 @@
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
 #include "proto/call_errors/call_errors.h"
 #include "proto/call_errors/rpc_status.pb.h"
 
@@ -62,6 +65,12 @@ enum class Direction { kToOld, kFromOld };
 template <typename To, typename From>
 bool Reread(const From& from, To* to) {
   return to->ParseFromString(from.SerializeAsString());
+}
+
+// v1alpha1 has some amounts of time as 32 bits.
+uint32_t Narrow(int64_t amount) {
+  return static_cast<uint32_t>(
+      std::clamp<int64_t>(amount, 0, std::numeric_limits<uint32_t>::max()));
 }
 
 bool Parse(absl::string_view bytes, Message* message) {
@@ -106,6 +115,36 @@ int Renumber(const std::vector<std::pair<int, int>>& numbers, int number, Direct
 
 bool IsRenumbered(const FieldDescriptor* field) {
   return field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr;
+}
+
+// An amount of time that v1alpha1 has in another unit, by how many of v1alpha1's units a
+// microsecond is, or a v1alpha1 unit has microseconds.
+struct Unit {
+  int64_t times = 1, per = 1;
+};
+const Unit* UnitOf(const FieldDescriptor* field) {
+  static const auto* const kUnits = [] {
+    constexpr Unit kMillis{.times = 1, .per = 1000}, kNanos{.times = 1000, .per = 1};
+    auto* const units = new std::map<const FieldDescriptor*, Unit>;
+    const auto add = [&](const Descriptor* type, const char* name, Unit unit) {
+      units->emplace(type->FindFieldByName(name), unit);
+    };
+    add(v1beta1::SyncRequest::descriptor(), "time_unix_micros", kNanos);
+    add(v1beta1::Ack::descriptor(), "time_unix_micros", kNanos);
+    add(v1beta1::PluginWait::descriptor(), "remaining_micros", kMillis);
+    add(v1beta1::PermitWait::descriptor(), "timeout_micros", kMillis);
+    add(v1beta1::PreBindRequest::descriptor(), "elapsed_micros", kMillis);
+    return units;
+  }();
+  const auto it = kUnits->find(field);
+  return it == kUnits->end() ? nullptr : &it->second;
+}
+
+// A host's amount that is too large to say in microseconds becomes the largest.
+int64_t InUnit(const Unit& unit, int64_t amount, Direction direction) {
+  const auto [times, per] = direction == Direction::kToOld ? unit : Unit{unit.per, unit.times};
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return std::clamp(amount, -(kMost / times), kMost / times) * times / per;
 }
 
 // v1alpha1 names an object by a ClusterObject in which only the name is set.
@@ -173,7 +212,7 @@ bool Differs(const Descriptor* type, std::set<const Descriptor*>* visited) {
   if (!visited->insert(type).second) return false;
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
-    if (IsRenumbered(field)) return true;
+    if (IsRenumbered(field) || UnitOf(field) != nullptr) return true;
     if (field->message_type() != nullptr && Differs(field->message_type(), visited)) return true;
   }
   return false;
@@ -190,7 +229,7 @@ const std::vector<const FieldDescriptor*>& DifferingFields(const Descriptor* typ
   for (int i = 0; i < type->field_count(); ++i) {
     const FieldDescriptor* field = type->field(i);
     std::set<const Descriptor*> visited;
-    if (IsRenumbered(field) ||
+    if (IsRenumbered(field) || UnitOf(field) != nullptr ||
         (field->message_type() != nullptr && Differs(field->message_type(), &visited)))
       it->second.push_back(field);
   }
@@ -215,7 +254,10 @@ void Translate(Message* message, Direction direction) {
     return SetAllPods(static_cast<v1beta1::GateChanged*>(message));
   const Reflection* reflection = message->GetReflection();
   for (const FieldDescriptor* field : DifferingFields(type)) {
-    if (field->enum_type() != nullptr) {
+    if (const Unit* unit = UnitOf(field); unit != nullptr) {
+      const int64_t amount = reflection->GetInt64(*message, field);
+      reflection->SetInt64(message, field, InUnit(*unit, amount, direction));
+    } else if (field->enum_type() != nullptr) {
       const auto& numbers = *NumbersOf(field->enum_type());
       if (!field->is_repeated()) {
         reflection->SetEnumValue(
@@ -268,7 +310,7 @@ absl::StatusOr<std::string> ConfigureToOld(const v1beta1::ConfigureRequest& requ
   old.set_contract_version("v1alpha1");
   for (const v1beta1::ProfileConfig& profile : request.profiles())
     Reread(profile, old.add_profiles());
-  old.set_cycle_deadline_millis(request.cycle_deadline_millis());
+  old.set_cycle_deadline_millis(Narrow(request.cycle_deadline_micros() / 1000));
   return old.SerializeAsString();
 }
 
@@ -373,7 +415,7 @@ absl::StatusOr<std::string> FilterToOld(const v1beta1::FilterRequest& request, u
 absl::StatusOr<std::string> CycleToOld(const v1beta1::CycleRequest& request) {
   v1alpha1::CycleRequest old;
   absl::Status done = PartToOld(request.header(), old.mutable_header());
-  old.set_deadline_micros(request.deadline_micros());
+  old.set_deadline_micros(Narrow(request.deadline_micros()));
   old.mutable_pre_filter()->set_pod_uid(request.pod_uid());
   const v1beta1::NodeSearch& search = request.search();
   v1alpha1::FilterRequest* filter = old.mutable_filter();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -14,15 +15,19 @@
 #include "outboard/v1alpha1/cluster_state.pb.h"
 #include "outboard/v1alpha1/cycle.pb.h"
 #include "outboard/v1alpha1/filter.pb.h"
+#include "outboard/v1alpha1/permit.pb.h"
 #include "outboard/v1alpha1/plugin_host.pb.h"
 #include "outboard/v1alpha1/post_filter.pb.h"
+#include "outboard/v1alpha1/pre_bind.pb.h"
 #include "outboard/v1alpha1/pre_enqueue.pb.h"
 #include "outboard/v1alpha1/reserve.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
+#include "outboard/v1beta1/pre_bind.pb.h"
 #include "outboard/v1beta1/pre_enqueue.pb.h"
 #include "outboard/v1beta1/reserve.pb.h"
 #include "proto/call_errors/call_errors.h"
@@ -127,7 +132,7 @@ TEST(Translation, PluginsAtBindAreNeverAsked) {
 TEST(Translation, ConfigureNamesItsVersion) {
   v1beta1::ConfigureRequest request;
   request.set_session_id("s");
-  request.set_cycle_deadline_millis(50);
+  request.set_cycle_deadline_micros(50'000);
   v1beta1::ProfileConfig* profile = request.add_profiles();
   profile->set_name("p");
   profile->add_points()->add_plugins("Fit");
@@ -183,6 +188,38 @@ TEST(Translation, ExactAndLeastVersionsAreOneField) {
   const auto old = ToOld<v1alpha1::ReserveRequest>(Path("ReserveService", "Reserve"), reserve);
   EXPECT_EQ(old.header().snapshot_version(), 5);
   EXPECT_EQ(old.header().profile(), "p");
+}
+
+TEST(Translation, TimesHaveOtherUnits) {
+  const std::string permit = Path("PermitService", "Permit");
+  v1alpha1::PermitResponse held;
+  held.add_waits()->set_timeout_millis(1500);
+  held.add_waits()->set_timeout_millis(std::numeric_limits<int64_t>::max());
+  held.add_waits()->set_timeout_millis(-1);
+  const auto answer = FromOld<v1beta1::PermitResponse>(permit, held);
+  ASSERT_EQ(answer.waits_size(), 3);
+  EXPECT_EQ(answer.waits(0).timeout_micros(), 1'500'000);
+  EXPECT_GT(answer.waits(1).timeout_micros(), int64_t{1} << 62);
+  EXPECT_EQ(answer.waits(2).timeout_micros(), -1000);
+
+  v1beta1::PreBindRequest pre_bind;
+  pre_bind.set_elapsed_micros(2'999'999);
+  EXPECT_EQ(
+      ToOld<v1alpha1::PreBindRequest>(Path("PreBindService", "PreBind"), pre_bind).elapsed_millis(),
+      2999);
+
+  v1beta1::SyncRequest sync;
+  sync.set_time_unix_micros(1'700'000'000'000'007);
+  sync.add_changes()->mutable_pod_placement()->add_waits()->set_remaining_micros(30'000'000);
+  const auto told = ToOld<v1alpha1::SyncRequest>(Path("ClusterStateService", "Sync"), sync);
+  EXPECT_EQ(told.time_unix_nanos(), 1'700'000'000'000'007'000);
+  EXPECT_EQ(told.changes(0).pod_placement().waits(0).remaining_millis(), 30'000);
+  v1alpha1::SyncResponse push;
+  push.mutable_ack()->set_time_unix_nanos(told.time_unix_nanos());
+  EXPECT_EQ(FromOld<v1beta1::SyncResponse>(Path("ClusterStateService", "Sync"), push)
+                .ack()
+                .time_unix_micros(),
+            sync.time_unix_micros());
 }
 
 TEST(Translation, CodesHaveOtherNumbers) {
@@ -303,7 +340,7 @@ TEST(Translation, ACycleInBothDirections) {
   old.mutable_score()->add_plugins()->set_plugin("Fit");
   auto out = FromOld<v1beta1::CycleResponse>(method, old);
   EXPECT_EQ(out.attempt_id(), 8u);
-  EXPECT_EQ(out.evaluation_micros(), 77u);
+  EXPECT_EQ(out.evaluation_micros(), 77);
   EXPECT_EQ(out.evaluation().filter().processed(), 2u);
   EXPECT_EQ(out.evaluation().score().plugins(0).plugin(), "Fit");
   EXPECT_FALSE(out.evaluation().has_pre_score());
