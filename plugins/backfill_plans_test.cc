@@ -77,7 +77,7 @@ class BackfillPlansTest : public ::testing::Test {
   // The nodes that a job's members would get now, by member; empty: none.
   static std::vector<size_t> TryJob(PlansHarness* harness, const std::string& job, int members) {
     const std::string uid = UidOf(job, 0);
-    const v1beta1::CycleResponse response = harness->Cycle(uid, 0, {}, true);
+    const v1beta1::PlanResponse response = harness->Plan(uid, 0, {}, true);
     std::vector<size_t> nodes(static_cast<size_t>(members));
     if (members == 1) {
       const Place place = harness->Choose(uid, 0, response);
@@ -116,13 +116,10 @@ TEST_F(BackfillPlansTest, GroupsGoBesideWhatIsKeptOrNowhere) {
   EXPECT_EQ(TryJob(&harness_, "small", 3), (std::vector<size_t>{1, 1, 1}));
   Add({.job = "large", .members = 5, .created = 2});
   EXPECT_THAT(TryJob(&harness_, "large", 5), IsEmpty());
-  EXPECT_THAT(harness_.Cycle(UidOf("large", 0), 0, {}, true)
-                  .rejection()
-                  .pre_filter()
-                  .rejection()
-                  .reasons(0),
-              HasSubstr("4 of 5 members fit; 1 Insufficient nvidia.com/gpu, 1 node is reserved for "
-                        "default/train-0 from "));
+  EXPECT_THAT(
+      harness_.Plan(UidOf("large", 0), 0, {}, true).rejection().pre_filter().rejection().reasons(0),
+      HasSubstr("4 of 5 members fit; 1 Insufficient nvidia.com/gpu, 1 node is reserved for "
+                "default/train-0 from "));
   Add({.job = "late", .members = 5, .run = 3601, .created = 2});
   EXPECT_THAT(TryJob(&harness_, "late", 5), IsEmpty());
   Add({.job = "short", .members = 5, .run = 3600, .created = 2});
@@ -155,7 +152,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
                              .priority = 10}));
   const auto choose = [&](const std::string& job) {
     const std::string uid = UidOf(job, 0);
-    return harness.Choose(uid, 0, harness.Cycle(uid, 0, {}, true)).node;
+    return harness.Choose(uid, 0, harness.Plan(uid, 0, {}, true)).node;
   };
   harness.UpsertPod(PodOf({.job = "endless", .gpus = 4, .created = 2}));
   EXPECT_EQ(choose("endless"), "");
@@ -170,7 +167,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   harness.RemovePod(UidOf("a", 0));
   EXPECT_EQ(choose("endless"), "") << "half is free, but reserved";
   const std::string uid = UidOf("train", 0);
-  const v1beta1::CycleResponse response = harness.Cycle(uid, 0, {}, true);
+  const v1beta1::PlanResponse response = harness.Plan(uid, 0, {}, true);
   ASSERT_TRUE(members > 1 ? response.plan().placements().empty()
                           : harness.Choose(uid, 0, response).node.empty());
   const v1beta1::PostFilterResponse leave = harness.PostFilter();
@@ -181,7 +178,7 @@ void ExpectTakenBack(const std::string& preemptor, int members) {
   EXPECT_EQ(choose("endless"), "");
   harness.RemovePod(UidOf("borrower", 0));
   EXPECT_EQ(choose("endless"), "");
-  const v1beta1::CycleResponse again = harness.Cycle(uid, 0, {}, true);
+  const v1beta1::PlanResponse again = harness.Plan(uid, 0, {}, true);
   if (members > 1) {
     EXPECT_EQ(again.plan().placements_size(), members);
   } else {
@@ -367,8 +364,7 @@ TEST(BackfillWeeksTest, TheFirstInLineNeverStartsLaterThanPromised) {
           Job& job = jobs[i];
           if (job.start >= 0 || job.spec.created > now) continue;
           promise();
-          const v1beta1::CycleResponse response =
-              harness.Cycle(UidOf(job.spec.job, 0), 0, {}, true);
+          const v1beta1::PlanResponse response = harness.Plan(UidOf(job.spec.job, 0), 0, {}, true);
           std::vector<std::pair<int, size_t>> places;
           if (job.spec.members == 1) {
             const Place place = harness.Choose(UidOf(job.spec.job, 0), 0, response);

@@ -23,8 +23,8 @@ struct Tally {
 // where the search starts, and afterwards where the next one would start.
 void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t seed,
               PlansHarness* harness, uint32_t* offset, Tally* tally) {
-  const v1beta1::CycleResponse at_once =
-      harness->Cycle(uids[0], *offset, {uids.begin() + 1, uids.end()}, /*place_group=*/false);
+  const v1beta1::PlanResponse at_once =
+      harness->Plan(uids[0], *offset, {uids.begin() + 1, uids.end()}, /*place_group=*/false);
   std::vector<Place> batch;
   for (const auto& placement : at_once.plan().placements())
     batch.push_back(harness->PlaceOf(placement));
@@ -35,7 +35,7 @@ void RunBatch(const std::vector<std::string>& uids, uint32_t num_nodes, uint64_t
   }
   std::vector<Place> singly;
   for (const std::string& uid : uids) {
-    const Place place = harness->Choose(uid, *offset, harness->Cycle(uid, *offset, {}, false));
+    const Place place = harness->Choose(uid, *offset, harness->Plan(uid, *offset, {}, false));
     if (place.node.empty()) break;
     harness->Assume(uid, place.node);
     *offset = (*offset + place.processed) % num_nodes;

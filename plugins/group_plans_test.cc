@@ -141,7 +141,7 @@ class GroupPlansTest : public ::testing::Test {
         fits = fits || FitsSomehow(of_rack, members, static_cast<size_t>(min));
       }
     }
-    const v1beta1::CycleResponse response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    const v1beta1::PlanResponse response = harness_.Plan(pods[0].uid(), 0, {}, true);
     ASSERT_TRUE((response.plan().has_group() || response.rejection().has_group()))
         << seed << "\n"
         << response.DebugString();
@@ -149,7 +149,7 @@ class GroupPlansTest : public ::testing::Test {
         response.has_plan() ? response.plan().group() : response.rejection().group();
     EXPECT_EQ(group.needed(), min);
     // A plan leaves no state: the same call has the same answer.
-    const v1beta1::CycleResponse again = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    const v1beta1::PlanResponse again = harness_.Plan(pods[0].uid(), 0, {}, true);
     ASSERT_EQ(response.plan().placements_size(), again.plan().placements_size()) << seed;
     ++(fits ? tally->feasible : tally->infeasible);
     if (response.plan().placements().empty()) {
@@ -221,7 +221,7 @@ TEST_F(GroupPlansTest, TheTightestRackThatFitsIsTaken) {
   std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, kRack)});
-  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 3);
   for (const auto& placement : response.plan().placements())
     EXPECT_TRUE(absl::StartsWith(harness_.PlaceOf(placement).node, "tight"));
@@ -233,14 +233,14 @@ TEST_F(GroupPlansTest, TheScoresBehindEachMembersNodeAreExplained) {
   std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 3; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {4, 2}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
-  const auto plain = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  const auto plain = harness_.Plan(pods[0].uid(), 0, {}, true);
   ASSERT_EQ(plain.plan().placements_size(), 3);
   for (const auto& placement : plain.plan().placements())
     EXPECT_FALSE(placement.has_scored() || placement.has_score()) << "without explain";
 
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   harness_.explain = true;
-  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 3);
   for (const auto& placement : response.plan().placements()) {
     EXPECT_EQ(placement.scored().slots_size(), 4);
@@ -260,7 +260,7 @@ TEST_F(GroupPlansTest, WhatStandsInTheWayIsSaid) {
   std::vector<v1beta1::Pod> pods;
   for (int i = 0; i < 8; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 8}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 8, kRack)});
-  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
   EXPECT_EQ(response.plan().placements_size(), 0);
   ASSERT_EQ(response.rejection().pre_filter().rejection().reasons_size(), 1);
   EXPECT_EQ(response.rejection().pre_filter().rejection().reasons(0),
@@ -278,7 +278,7 @@ TEST_F(GroupPlansTest, TheReasonIsWrittenToTheGroupsObject) {
   harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {PodGroup("g", 2, "")});
   EXPECT_TRUE(harness_.Tick().empty());
   for (const v1beta1::Pod& pod : pods)
-    EXPECT_EQ(harness_.Cycle(pod.uid(), 0, {}, true).plan().placements_size(), 0);
+    EXPECT_EQ(harness_.Plan(pod.uid(), 0, {}, true).plan().placements_size(), 0);
   const std::vector<v1beta1::Effect> written = harness_.Tick();
   ASSERT_EQ(written.size(), 1u);
   EXPECT_EQ(written[0].plugin(), "AtomicReplicaCoordinator");
@@ -302,7 +302,7 @@ TEST_F(GroupPlansTest, NoPlaceIsLookedForWhereAllNodesTogetherHaveNotEnough) {
     custom.set_json(absl::StrCat(R"({"spec": {"minMember": 2, "minResources": {"nvidia.com/gpu": )",
                                  is_enough ? 8 : 9, "}}}"));
     harness_.SetCluster({NodeOf("n", {4, 8, 10, "r1"})}, pods, {group});
-    const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+    const auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
     EXPECT_EQ(response.plan().placements_size(), is_enough ? 2 : 0);
     if (is_enough) continue;
     EXPECT_EQ(response.rejection().pre_filter().rejection().reasons(0),
@@ -332,7 +332,7 @@ TEST_F(GroupPlansTest, MembersThatNeedEachOtherFindPlaces) {
   (*launcher.mutable_labels())["role"] = "launcher";
   pods.push_back(launcher);
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
-  const auto response = harness_.Cycle(launcher.uid(), 0, {}, true);
+  const auto response = harness_.Plan(launcher.uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 3) << response.DebugString();
   std::set<std::string> racks;
   for (const auto& placement : response.plan().placements())
@@ -347,7 +347,7 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   harness_.SetCluster(nodes, {a, b}, {PodGroup("g", 2, "")});
   harness_.Nominate(a.uid(), "n1");
   harness_.Nominate(b.uid(), "n0");
-  auto response = harness_.Cycle(b.uid(), 0, {}, true);
+  auto response = harness_.Plan(b.uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
   EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n0");
   EXPECT_EQ(harness_.PlaceOf(response.plan().placements(1)).node, "n1");
@@ -359,7 +359,7 @@ TEST_F(GroupPlansTest, NominatedNodesAreForTheMembersAndBlockNoOtherMember) {
   harness_.SetCluster(uneven, {large, small}, {PodGroup("h", 2, "")});
   harness_.Nominate(small.uid(), "n0");
   for (const std::string& uid : {large.uid(), small.uid()}) {
-    response = harness_.Cycle(uid, 0, {}, true);
+    response = harness_.Plan(uid, 0, {}, true);
     ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
     for (const auto& placement : response.plan().placements()) {
       const Place place = harness_.PlaceOf(placement);
@@ -375,7 +375,7 @@ TEST_F(GroupPlansTest, NominationsBeyondTheRoomDoNoHarm) {
   for (int i = 0; i < 4; ++i) pods.push_back(MemberPod(absl::StrCat("m", i), {1, 2}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 3, "")});
   for (const v1beta1::Pod& pod : pods) harness_.Nominate(pod.uid(), "n0");
-  const auto response = harness_.Cycle(pods[3].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[3].uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 3) << response.DebugString();
 }
 
@@ -387,7 +387,7 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
   harness_.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
   harness_.Nominate(pods[2].uid(), "n1");
   harness_.Nominate(pods[3].uid(), "n0");
-  auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
   ASSERT_TRUE(response.has_rejection()) << response.DebugString();
   ASSERT_EQ(response.rejection().group().pod_uids_size(), 1) << response.DebugString();
   EXPECT_EQ(response.rejection().group().pod_uids(0), pods[1].uid());
@@ -396,7 +396,7 @@ TEST_F(GroupPlansTest, SurplusMembersDoNotTakeTheRoomThatWasMadeForOthers) {
   EXPECT_EQ(answer.rejection().status().reasons(0),
             "preemption: not eligible while nodes are nominated for other members of the group.");
   EXPECT_FALSE(answer.rejection().clear_nomination());
-  response = harness_.Cycle(pods[3].uid(), 0, {}, true);
+  response = harness_.Plan(pods[3].uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 2) << response.DebugString();
   EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n0");
   EXPECT_EQ(response.plan().placements(1).pod_uid(), pods[2].uid());
@@ -425,7 +425,7 @@ TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
     harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
     harness.Nominate(pods[0].uid(), "n0");
     harness.Nominate(pods[1].uid(), "n1");
-    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).has_rejection());
+    ASSERT_TRUE(harness.Plan(pods[0].uid(), 0, {}, true).has_rejection());
     auto answer = harness.PostFilter();
     ASSERT_TRUE(answer.has_rejection()) << preemptor << answer.DebugString();
     EXPECT_FALSE(answer.rejection().clear_nomination()) << preemptor;
@@ -437,7 +437,7 @@ TEST_F(GroupPlansTest, NominationsStayWhileVictimsLeave) {
     }
     harness.SetCluster(nodes, pods, {PodGroup("g", 2, "")});
     harness.Nominate(pods[0].uid(), "n0");
-    ASSERT_TRUE(harness.Cycle(pods[0].uid(), 0, {}, true).has_rejection());
+    ASSERT_TRUE(harness.Plan(pods[0].uid(), 0, {}, true).has_rejection());
     answer = harness.PostFilter();
     EXPECT_TRUE(answer.has_rejection() && answer.rejection().clear_nomination()) << preemptor;
   }
@@ -450,13 +450,13 @@ TEST_F(GroupPlansTest, ARejectionIsAboutAllMembersOfOneKind) {
   pods.push_back(MemberPod("other", {2, 1}, "g"));
   harness_.SetCluster(nodes, pods, {PodGroup("g", 4, "")});
   for (int again = 0; again < 2; ++again) {  // The second time from the cache.
-    const auto response = harness_.Cycle(pods[1].uid(), 0, {}, true);
+    const auto response = harness_.Plan(pods[1].uid(), 0, {}, true);
     ASSERT_TRUE(response.has_rejection()) << response.DebugString();
     ASSERT_EQ(response.rejection().group().pod_uids_size(), 2) << response.DebugString();
     EXPECT_EQ(response.rejection().group().pod_uids(0), pods[0].uid());
     EXPECT_EQ(response.rejection().group().pod_uids(1), pods[2].uid());
   }
-  EXPECT_EQ(harness_.Cycle(pods[3].uid(), 0, {}, true).rejection().group().pod_uids_size(), 0);
+  EXPECT_EQ(harness_.Plan(pods[3].uid(), 0, {}, true).rejection().group().pod_uids_size(), 0);
 }
 
 // A Volcano job: a master and a number of workers, some of which are needed.
@@ -489,7 +489,7 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
   std::vector<v1beta1::Pod> pods = VolcanoPods(5, {1, 2});
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
   for (const size_t asked : {0u, 4u, 5u}) {
-    const auto response = harness_.Cycle(pods[asked].uid(), 0, {}, true);
+    const auto response = harness_.Plan(pods[asked].uid(), 0, {}, true);
     ASSERT_EQ(response.plan().placements_size(), 4) << asked << response.DebugString();
     bool has_master = false;
     for (const auto& placement : response.plan().placements())
@@ -499,7 +499,7 @@ TEST_F(GroupPlansTest, EachPartOfAGroupGetsItsNumber) {
   // The master fits nowhere: there is room for enough workers, but they are useless without it.
   (*pods[5].mutable_containers(0)->mutable_requests()->mutable_scalar())["nvidia.com/gpu"] = 9;
   harness_.SetCluster({NodeOf("n0", {8, 8, 10, ""})}, pods, {VolcanoGroup(4, 3)});
-  const auto response = harness_.Cycle(pods[0].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[0].uid(), 0, {}, true);
   ASSERT_TRUE(response.has_rejection()) << response.DebugString();
   EXPECT_TRUE(absl::StrContains(response.rejection().pre_filter().rejection().reasons(0),
                                 "0 of 1 of master"))
@@ -514,7 +514,7 @@ TEST_F(GroupPlansTest, RoomIsMadeForEachPartsNumber) {
     pods.back().set_node_name("n0");
   }
   harness_.SetCluster({NodeOf("n0", {8, 6, 10, ""})}, pods, {VolcanoGroup(2, 1)});
-  ASSERT_TRUE(harness_.Cycle(pods[1].uid(), 0, {}, true).has_rejection());
+  ASSERT_TRUE(harness_.Plan(pods[1].uid(), 0, {}, true).has_rejection());
   const auto answer = harness_.PostFilter();
   ASSERT_EQ(answer.candidates().candidates_size(), 1) << answer.DebugString();
   EXPECT_EQ(answer.candidates().candidates(0).victim_uids_size(), 2);
@@ -531,7 +531,7 @@ TEST_F(GroupPlansTest, ALaterMemberGoesToTheOthersRack) {
   pods[0].set_node_name("n2");
   pods[1].set_node_name("n2");
   harness_.SetCluster(nodes, pods, {PodGroup("g", 2, kRack)});
-  const auto response = harness_.Cycle(pods[2].uid(), 0, {}, true);
+  const auto response = harness_.Plan(pods[2].uid(), 0, {}, true);
   ASSERT_EQ(response.plan().placements_size(), 1) << response.DebugString();
   EXPECT_EQ(harness_.PlaceOf(response.plan().placements(0)).node, "n3");
 }
@@ -597,7 +597,7 @@ TEST_F(GroupPlansTest, GroupsPreemptForAllMembersOrForNone) {
     }
     harness_.percentage = 100;
     harness_.SetCluster(nodes, pods, {PodGroup("g", size, by_rack ? kRack : "")});
-    ASSERT_TRUE(harness_.Cycle(uids[0], 0, {}, true).plan().placements().empty()) << seed;
+    ASSERT_TRUE(harness_.Plan(uids[0], 0, {}, true).plan().placements().empty()) << seed;
     const v1beta1::PostFilterResponse answer = harness_.PostFilter();
     if (!fits(emptied)) {
       ++helpless;
@@ -684,7 +684,7 @@ TEST_F(GroupPlansTest, GangsLeaveForGroupsWholeOrNotAtAll) {
       pods.push_back(pod);
     }
     harness.SetCluster(nodes, pods, {PodGroup("g", size, "")});
-    if (!harness.Cycle(uids[0], 0, {}, true).plan().placements().empty()) continue;
+    if (!harness.Plan(uids[0], 0, {}, true).plan().placements().empty()) continue;
     const v1beta1::PostFilterResponse answer = harness.PostFilter();
     if (answer.candidates().candidates().empty()) continue;
     ++helped;

@@ -121,22 +121,23 @@ void PlansHarness::Nominate(const std::string& uid, const std::string& node) {
   Apply(request);
 }
 
-v1beta1::CycleResponse PlansHarness::Cycle(const std::string& uid, uint32_t start_offset,
-                                           const std::vector<std::string>& next, bool place_group) {
-  v1beta1::CycleRequest request;
+v1beta1::PlanResponse PlansHarness::Plan(const std::string& uid, uint32_t start_offset,
+                                         const std::vector<std::string>& next, bool place_group) {
+  v1beta1::PlanRequest request;
+  v1beta1::CycleRequest& cycle = *request.mutable_cycle();
   attempt_ += 10'000;
-  request.mutable_header()->set_attempt_id(attempt_);
-  request.mutable_header()->set_exact_version(version_);
-  request.mutable_header()->set_profile("p");
-  request.set_deadline_micros(60'000'000);
-  request.set_pod_uid(uid);
-  request.mutable_search()->set_start_offset(start_offset);
-  request.set_percentage_of_nodes_to_score(percentage);
+  cycle.mutable_header()->set_attempt_id(attempt_);
+  cycle.mutable_header()->set_exact_version(version_);
+  cycle.mutable_header()->set_profile("p");
+  cycle.set_deadline_micros(60'000'000);
+  cycle.set_pod_uid(uid);
+  cycle.mutable_search()->set_start_offset(start_offset);
+  cycle.set_percentage_of_nodes_to_score(percentage);
+  cycle.set_explain(explain);
   for (const std::string& other : next) request.add_next_pod_uids(other);
   request.set_place_group(place_group);
-  request.set_explain(explain);
-  v1beta1::CycleResponse response;
-  const runtime::CallStatus status = session_->Cycle(request, now, &response);
+  v1beta1::PlanResponse response;
+  const runtime::CallStatus status = session_->Plan(request, now, &response);
   EXPECT_TRUE(status.ok()) << status.message();
   return response;
 }
@@ -153,7 +154,7 @@ v1beta1::PostFilterResponse PlansHarness::PostFilter() {
 }
 
 Place PlansHarness::Choose(const std::string& uid, uint32_t start_offset,
-                           const v1beta1::CycleResponse& response) const {
+                           const v1beta1::PlanResponse& response) const {
   Place place;
   place.pod = uid;
   if (response.has_rejection()) return place;

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/objects.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/plugin_registry.h"
@@ -46,16 +46,16 @@ class PlansHarness {
   void SetNode(size_t slot, const v1beta1::Node& node);
   void Nominate(const std::string& uid, const std::string& node);
 
-  v1beta1::CycleResponse Cycle(const std::string& uid, uint32_t start_offset,
-                               const std::vector<std::string>& next, bool place_group);
-  // After a Cycle that found no node.
+  v1beta1::PlanResponse Plan(const std::string& uid, uint32_t start_offset,
+                             const std::vector<std::string>& next, bool place_group);
+  // After a Plan that found no node.
   v1beta1::PostFilterResponse PostFilter();
   // Advances a second; returns the effects that plugins requested outside of calls.
   std::vector<v1beta1::Effect> Tick();
   // What the shim makes of an answer about one pod, by the contract and by kube-scheduler's choice
   // among equals; an empty node: none.
   Place Choose(const std::string& uid, uint32_t start_offset,
-               const v1beta1::CycleResponse& response) const;
+               const v1beta1::PlanResponse& response) const;
   Place PlaceOf(const v1beta1::PlannedPlacement& placement) const;
   // The node that the scores of an explained placement select.
   std::string BestScored(const v1beta1::PlannedPlacement& placement) const;

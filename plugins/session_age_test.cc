@@ -25,7 +25,7 @@ constexpr int kClusters = 60;
 constexpr int kSteps = 40;
 
 // The answer for each evaluated node, in order, and the scores.
-std::vector<std::string> Said(const v1beta1::CycleResponse& response) {
+std::vector<std::string> Said(const v1beta1::PlanResponse& response) {
   std::vector<std::string> said;
   said.push_back(response.evaluation().pre_filter().ShortDebugString());
   const v1beta1::FilterResponse& filter = response.evaluation().filter();
@@ -85,7 +85,7 @@ class Cluster {
     const uint32_t offset = static_cast<uint32_t>(dice_.Below(static_cast<int>(nodes_.size())));
     const uint32_t percentage = dice_.Flip() ? 0 : 100;
     lives_on_.percentage = percentage;
-    const v1beta1::CycleResponse response = lives_on_.Cycle(uid, offset, {}, false);
+    const v1beta1::PlanResponse response = lives_on_.Plan(uid, offset, {}, false);
 
     PlansHarness begins(plugins_);
     begins.percentage = percentage;
@@ -95,7 +95,7 @@ class Cluster {
     for (const auto& [pod, node] : place_of_) begins.Assume(pod, node);
     if (!nominated_.empty()) begins.Nominate(nominated_, nominated_to_);
     const std::vector<std::string> said = Said(response);
-    const std::vector<std::string> fresh = Said(begins.Cycle(uid, offset, {}, false));
+    const std::vector<std::string> fresh = Said(begins.Plan(uid, offset, {}, false));
     ASSERT_EQ(said.size(), fresh.size());
     for (size_t i = 0; i < said.size(); ++i) ASSERT_EQ(said[i], fresh[i]) << "line " << i;
     ++cycles_;

@@ -37,6 +37,7 @@
 #include "absl/types/span.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 
 #endif  // OUTBOARD_PROTO_PRECOMPILED_H_

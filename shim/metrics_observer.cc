@@ -106,12 +106,12 @@ std::string MetricsObserver::JobName(const v1beta1::Pod& pod) const {
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
                                   const framework::AlgorithmProfile& profile,
                                   const framework::AlgorithmResult& result,
-                                  const v1beta1::CycleResponse& response, absl::Duration elapsed) {
+                                  const v1beta1::PlanResponse& response, absl::Duration elapsed) {
   metrics_->AlgorithmEnded(elapsed);
   const auto count = [&](const std::string& plugin, absl::string_view point) {
     metrics_->plugin_evaluations.With({plugin, point, profile.name}).Increment();
   };
-  if (response.outcome_case() == v1beta1::CycleResponse::OUTCOME_NOT_SET) return;
+  if (response.outcome_case() == v1beta1::PlanResponse::OUTCOME_NOT_SET) return;
   for (const std::string& plugin : profile.pre_filter_plugins) count(plugin, "PreFilter");
   const v1beta1::CycleEvaluation& evaluation = response.evaluation();
   if (!evaluation.has_filter()) return;

@@ -23,7 +23,7 @@ class MetricsObserver final : public scheduler::Observer, public queue::QueueObs
   void SetLabels(const config::WorkloadLabels& labels);
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   const framework::AlgorithmResult& result, const v1beta1::PlanResponse& response,
                    absl::Duration elapsed) override;
   void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                     scheduler::AttemptResult result, const std::string& node_name,

@@ -19,7 +19,7 @@ class Observers final : public scheduler::Observer {
       : observers_(std::move(observers)) {}
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   const framework::AlgorithmResult& result, const v1beta1::PlanResponse& response,
                    absl::Duration elapsed) override {
     for (auto* o : observers_) o->OnAlgorithm(pod, profile, result, response, elapsed);
   }

@@ -443,7 +443,7 @@ std::set<std::string> SamplesOfAFlushedPod() {
   plan.host_names = {"main"};
   scheduler.SetPlan(plan);
   framework::ScriptedHost host;
-  host.cycle = [&](const CycleRequest&, CycleResponse* response) {
+  host.cycle = [&](const PlanRequest&, PlanResponse* response) {
     host.Infeasible("Fit", "no", response);
     return absl::OkStatus();
   };

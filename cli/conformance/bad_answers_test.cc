@@ -213,17 +213,17 @@ class BadAnswersTest : public ::testing::Test {
         });
   }
 
-  hosts::HostConnection Connection(bool fused) const {
-    hosts::HostConnection host{NewHostChannel(proxy_->address()), {}, Info(fused)};
+  hosts::HostConnection Connection() const {
+    hosts::HostConnection host{NewHostChannel(proxy_->address()), {}, Info()};
     host.identity.add_contract_versions("v1beta1");
     host.identity.set_instance("good");
     host.identity.set_build("good");
     return host;
   }
 
-  GetHostInfoResponse Info(bool fused) const {
+  GetHostInfoResponse Info() const {
     GetHostInfoResponse info;
-    if (fused) info.add_capabilities(CAPABILITY_FUSED_CYCLE);
+    for (const Capability capability : capabilities_) info.add_capabilities(capability);
     info.add_capabilities(CAPABILITY_QUEUEING_HINTS);
     for (const auto& [name, points] : PointsOfPlugins()) {
       PluginInfo* plugin = info.add_plugins();
@@ -237,9 +237,9 @@ class BadAnswersTest : public ::testing::Test {
   }
 
   // Replaces the current host by a host with these hooks.
-  void Connect(testing::ProxyHooks hooks, bool fused) {
+  void Connect(testing::ProxyHooks hooks, std::vector<Capability> capabilities) {
     lost_ = false;
-    fused_ = fused;
+    capabilities_ = std::move(capabilities);
     proxy_.reset();
     testing::ProxyHooks all = hooks;
     all.on_answer = [this, hooks](const Message& request, Message* response, grpc::Status* status) {
@@ -256,7 +256,7 @@ class BadAnswersTest : public ::testing::Test {
   void Handshake() {
     lost_ = false;
     const absl::Status taken =
-        hosts_.OnHandshake({"main", proxy_->address(), std::nullopt, 0}, Connection(fused_), now_);
+        hosts_.OnHandshake({"main", proxy_->address(), std::nullopt, 0}, Connection(), now_);
     EXPECT_TRUE(taken.ok()) << taken;
   }
 
@@ -361,7 +361,7 @@ class BadAnswersTest : public ::testing::Test {
     return !pods_.at(absl::StrCat("uid-", name))->pod.node_name().empty();
   }
 
-  void Fuzz(uint64_t seed, bool fused);
+  void Fuzz(uint64_t seed, std::vector<Capability> capabilities);
 
   absl::Time now_ = absl::FromUnixSeconds(100000);
   HostLoop loop_;
@@ -374,7 +374,8 @@ class BadAnswersTest : public ::testing::Test {
   std::map<std::string, kube::PodPtr> pods_;
   std::atomic<uint32_t> feasible_{31};  // slots
   std::atomic<bool> is_bad_{false};
-  bool lost_ = false, fused_ = true;
+  bool lost_ = false;
+  std::vector<Capability> capabilities_;
   int proxies_ = 0, bound_ = 0;
 };
 
@@ -429,7 +430,7 @@ grpc::Status RandomStatus(Random* random) {
                       std::string((*random)() % 100, static_cast<char>((*random)())));
 }
 
-void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
+void BadAnswersTest::Fuzz(uint64_t seed, std::vector<Capability> capabilities) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   // Calls may still be in progress when this returns.
   struct State {
@@ -447,11 +448,12 @@ void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
     absl::MutexLock lock(&mu);
     if (random() % 3 == 0) return;
     ++changed;
-    const bool is_fused = response->GetDescriptor() == CycleResponse::descriptor();
     if (random() % 12 == 0) {
-      if (is_fused) {
-        static_cast<CycleResponse*>(response)->mutable_error()->set_reason(
-            static_cast<CallError::Reason>(random() % 12));
+      const auto reason = static_cast<CallError::Reason>(random() % 12);
+      if (response->GetDescriptor() == CycleResponse::descriptor()) {
+        static_cast<CycleResponse*>(response)->mutable_error()->set_reason(reason);
+      } else if (response->GetDescriptor() == PlanResponse::descriptor()) {
+        static_cast<PlanResponse*>(response)->mutable_error()->set_reason(reason);
       } else {
         *status = RandomStatus(&random);
       }
@@ -478,7 +480,7 @@ void BadAnswersTest::Fuzz(uint64_t seed, bool fused) {
     if (random() % 4 == 0) Mutate(&random, push);
     return random() % 8 != 0;
   };
-  Connect(hooks, fused);
+  Connect(hooks, std::move(capabilities));
   is_bad_ = false;
   ASSERT_TRUE(TurnUntil(absl::Milliseconds(10), [&] { return Serves(); }));
   is_bad_ = true;
@@ -683,7 +685,7 @@ TEST_F(BadAnswersTest, ParkThePodForTheHost) {
     absl::MutexLock lock(mu.get());
     (*change)(response);
   };
-  Connect(hooks, /*fused=*/true);
+  Connect(hooks, {CAPABILITY_FUSED_CYCLE});
   ASSERT_TRUE(TurnUntil(absl::Milliseconds(10), [&] { return Serves(); }));
   int number = 0;
   for (const WrongAnswer& wrong : WrongAnswers()) {
@@ -711,7 +713,7 @@ TEST_F(BadAnswersTest, ParkThePodForTheHost) {
 
 // Pushes about unknown objects are ignored; impossible ones are counted.
 TEST_F(BadAnswersTest, PushesAboutNothingAreNothing) {
-  Connect({}, /*fused=*/true);
+  Connect({}, {CAPABILITY_FUSED_CYCLE});
   ASSERT_TRUE(TurnUntil(absl::Milliseconds(10), [&] { return Serves(); }));
   SyncResponse push;
   push.mutable_ack()->set_version(1000000);
@@ -731,7 +733,11 @@ TEST_F(BadAnswersTest, PushesAboutNothingAreNothing) {
 }
 
 TEST_F(BadAnswersTest, ChangeNothingThatIsSafe) {
-  for (uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) Fuzz(seed, seed % 3 != 0);
+  const std::vector<Capability> kinds[] = {
+      {},
+      {CAPABILITY_FUSED_CYCLE},
+      {CAPABILITY_FUSED_CYCLE, CAPABILITY_BATCH, CAPABILITY_GROUP_PLAN}};
+  for (uint64_t seed = 1; seed <= 12 && !HasFailure(); ++seed) Fuzz(seed, kinds[seed % 3]);
   std::cout << world_.protocol_errors << " protocol errors, " << bound_ << " pods bound\n";
 }
 

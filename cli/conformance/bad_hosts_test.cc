@@ -23,7 +23,7 @@
 #include "absl/synchronization/mutex.h"
 #include "cli/conformance/kit.h"
 #include "cli/conformance/session.h"
-#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "proto/call_errors/call_errors.h"
 #include "proto/testing/fake_host.h"
 #include "proto/testing/proxy_host.h"
@@ -94,6 +94,21 @@ std::function<void(Wrongness*)> Asked(std::function<void(Wrongness*, Request*)> 
   };
 }
 
+// The evaluation in an answer of Cycle or Plan; null: there is none.
+CycleEvaluation* FusedEvaluation(Message* response) {
+  if (auto* cycle = As<CycleResponse>(response); cycle != nullptr && cycle->has_evaluation())
+    return cycle->mutable_evaluation();
+  if (auto* plan = As<PlanResponse>(response); plan != nullptr && plan->has_evaluation())
+    return plan->mutable_evaluation();
+  return nullptr;
+}
+
+// Changes the first score.
+void OtherScore(ScoreResponse* response) {
+  char& score = (*response->mutable_plugins(0)->mutable_scores())[0];
+  score = static_cast<char>(score == 0 ? 1 : score - 1);
+}
+
 // In plain and in fused answers.
 // Moves rejected nodes from bitmaps to the list.
 void ListRejected(FilterResponse* filter) {
@@ -117,8 +132,8 @@ std::function<void(Wrongness*)> Filtering(std::function<void(FilterResponse*)> c
   return [change](Wrongness* wrong) {
     wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
       if (auto* plain = As<FilterResponse>(response); plain != nullptr) change(plain);
-      if (auto* fused = As<CycleResponse>(response); fused != nullptr && fused->has_evaluation())
-        change(fused->mutable_evaluation()->mutable_filter());
+      if (CycleEvaluation* fused = FusedEvaluation(response); fused != nullptr)
+        change(fused->mutable_filter());
     };
   };
 }
@@ -128,9 +143,9 @@ std::function<void(Wrongness*)> Scoring(std::function<void(ScoreResponse*)> chan
     wrong->hooks.on_answer = [change](const Message&, Message* response, grpc::Status*) {
       if (auto* plain = As<ScoreResponse>(response); plain != nullptr && plain->plugins_size() > 0)
         change(plain);
-      if (auto* fused = As<CycleResponse>(response);
-          fused != nullptr && fused->evaluation().score().plugins_size() > 0)
-        change(fused->mutable_evaluation()->mutable_score());
+      if (CycleEvaluation* fused = FusedEvaluation(response);
+          fused != nullptr && fused->score().plugins_size() > 0)
+        change(fused->mutable_score());
     };
   };
 }
@@ -359,14 +374,49 @@ std::vector<BadHost> BadHosts() {
          fused->set_attempt_id(fused->attempt_id() + 1);
        })},
       {"fused scores that differ from plain ones",
-       {"CycleService/equals-plain"},
+       {"CycleService/equals-plain", "PlanService/equals-cycle"},
        Answering<CycleResponse>([](Wrongness*, CycleResponse* fused) {
-         if (fused->evaluation().score().plugins_size() == 0) return;
-         char& score = (*fused->mutable_evaluation()
-                             ->mutable_score()
-                             ->mutable_plugins(0)
-                             ->mutable_scores())[0];
-         score = static_cast<char>(score == 0 ? 1 : score - 1);
+         if (fused->evaluation().score().plugins_size() > 0)
+           OtherScore(fused->mutable_evaluation()->mutable_score());
+       })},
+      {"plans with another attempt's id",
+       {"PlanService/well-formed"},
+       Answering<PlanResponse>(
+           [](Wrongness*, PlanResponse* plan) { plan->set_attempt_id(plan->attempt_id() + 1); })},
+      {"scores in plans that differ from those in cycles",
+       {"PlanService/equals-cycle"},
+       // Of a pod that is in no batch: its pods would get other nodes.
+       [](Wrongness* wrong) {
+         wrong->hooks.on_answer = [](const Message& request, Message* response, grpc::Status*) {
+           const auto* asked = As<PlanRequest>(request);
+           if (asked == nullptr || asked->cycle().pod_uid() != "pod-uid-plain") return;
+           CycleEvaluation* const evaluation = FusedEvaluation(response);
+           if (evaluation != nullptr && evaluation->score().plugins_size() > 0)
+             OtherScore(evaluation->mutable_score());
+         };
+       }},
+      {"another pod in a batch",
+       {"PlanService/batch"},
+       Answering<PlanResponse>([](Wrongness*, PlanResponse* answer) {
+         if (answer->plan().placements_size() > 1)
+           answer->mutable_plan()->mutable_placements(1)->set_pod_uid("somebody");
+       })},
+      {"a batch on the wrong nodes",
+       {"PlanService/batch"},
+       Answering<PlanResponse>([](Wrongness*, PlanResponse* answer) {
+         if (!answer->has_plan()) return;
+         for (PlannedPlacement& place : *answer->mutable_plan()->mutable_placements())
+           place.set_slot((place.slot() + 1) % 23);
+       })},
+      {"groups although nodes are given",
+       {"PlanService/group"},
+       Asked<PlanRequest>([](Wrongness*, PlanRequest* request) {
+         if (request->place_group()) request->mutable_cycle()->mutable_search()->clear_nodes();
+       })},
+      {"errors of plans without their reason",
+       {"PlanService/errors"},
+       Answering<PlanResponse>([](Wrongness*, PlanResponse* answer) {
+         if (answer->has_error()) answer->mutable_error()->clear_reason();
        })},
       {"different scores for the same request",
        {"ScoreService/again", "PreFilterService/again", "CycleService/equals-plain"},
@@ -431,7 +481,8 @@ std::vector<BadHost> BadHosts() {
       {"one cache for all sessions",
        {kState + "two-sessions", kState + "slot-reused", kState + "pod-places",
         kState + "unknown-node", kHost + "end-session", kHost + "fuzzed-handshakes",
-        kState + "fuzzed-calls", kState + "fuzzed-changes", "CycleService/fuzzed-cycles"},
+        kState + "fuzzed-calls", kState + "fuzzed-changes", "CycleService/fuzzed-cycles",
+        "PlanService/fuzzed-plans"},
        KeepOneCache},
       {"crash on unusual Unicode",
        {kState + "odd-unicode"},

@@ -49,7 +49,7 @@ assert suite.get("failures") == "0" and int(suite.get("tests")) == len(suite.fin
 ' "$dir/junit.xml" || fail "the report is not as it should be"
 # Half of the plugins, and arguments.
 status 0 --host "unix:$host" --only '*/well-formed' --plugin NodeResourcesFit --args '{"scoringStrategy": {"type": "MostAllocated"}}' --plugin NodeName
-grep -q '^4 passed, 0 failed' "$dir/out" || fail "not these cases"
+grep -q '^5 passed, 0 failed' "$dir/out" || fail "not these cases"
 # The template's plugin on its own, on nodes that it likes.
 status 0 --host "unix:$host" --plugin ExamplePlugin --args '{"maxPrice": 5}' --node-label example-plugin/price=3
 tail -n 1 "$dir/out"

@@ -1,110 +1,19 @@
 // The fused cycle: the same answers as by plain calls, in order and in time.
-#include <grpcpp/support/sync_stream.h>
-
-#include <algorithm>
-#include <memory>
-
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
+#include "cli/conformance/fused.h"
 #include "cli/conformance/session.h"
-#include "outboard/v1beta1/cycle.grpc.pb.h"
-#include "proto/short_names.h"
 
 namespace outboard::conformance {
 namespace {
 
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
-constexpr int64_t kDeadlineMicros = 5'000'000;
 constexpr int64_t kShortDeadlineMicros = 300'000;
 constexpr absl::Duration kOnTheWay = absl::Seconds(1);  // round trip on a busy machine
 constexpr int kManyNodes = 260;                         // enough for an early end of the search
-constexpr absl::Duration kStreamDeadline = absl::Seconds(10);
 
-// A Cycle stream of a session.
-class CycleStream {
- public:
-  explicit CycleStream(const Session& session)
-      : session_(session), stub_(CycleService::NewStub(session.channel())) {
-    context_.set_deadline(absl::ToChronoTime(absl::Now() + kStreamDeadline));
-    stream_ = stub_->Cycle(&context_);
-  }
-  ~CycleStream() {
-    context_.TryCancel();
-    stream_->Finish();
-  }
-
-  CycleRequest Request(uint64_t attempt, const std::string& uid) const {
-    session_.AwaitAcknowledgement();
-    CycleRequest request;
-    *request.mutable_header() = session_.Header(attempt);
-    if (introduced_) {
-      request.mutable_header()->clear_session_id();
-      request.mutable_header()->clear_instance();
-    }
-    request.set_deadline_micros(kDeadlineMicros);
-    request.set_pod_uid(uid);
-    request.mutable_search();
-    return request;
-  }
-  void Send(const CycleRequest& request) {
-    introduced_ = true;
-    stream_->Write(request);
-  }
-  absl::Status Receive(uint64_t attempt, CycleResponse* response) {
-    if (!stream_->Read(response)) {
-      return Wrong(kFusedErrors,
-                   absl::StrCat("the Cycle stream ends, or does not answer attempt ", attempt));
-    }
-    if (response->attempt_id() == attempt) return absl::OkStatus();
-    return Malformed("CycleService", Wrong(kFusedAttempt, absl::StrCat(response->attempt_id(),
-                                                                       " instead of ", attempt)));
-  }
-  absl::Status Exchange(const CycleRequest& request, CycleResponse* response) {
-    Send(request);
-    return Receive(request.header().attempt_id(), response);
-  }
-
- private:
-  const Session& session_;
-  std::unique_ptr<CycleService::Stub> stub_;
-  grpc::ClientContext context_;
-  std::unique_ptr<grpc::ClientReaderWriter<CycleRequest, CycleResponse>> stream_;
-  bool introduced_ = false;
-};
-
-// Converts a fused answer to a round.
-absl::Status ToRound(const Kit& kit, const CycleResponse& response, bool score_single,
-                     Round* round) {
-  if (response.has_error()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "Cycle returns ", ShortName(response.error().reason()), ": ", response.error().message()));
-  }
-  if (response.has_rejection()) {
-    round->pre_filter = response.rejection().pre_filter();
-    if (!round->pre_filter.has_rejection())
-      return Wrong(kFusedRejection, "PreFilter does not reject");
-    return CheckPreFilter(kit, round->pre_filter);
-  }
-  if (!response.has_evaluation()) return Wrong(kFusedOutcome, "neither a rejection nor nodes");
-  const CycleEvaluation& evaluation = response.evaluation();
-  round->pre_filter = evaluation.pre_filter();
-  round->filter = evaluation.filter();
-  round->pre_score = evaluation.pre_score();
-  round->score = evaluation.score();
-  CONFORMANCE_TRY(CheckPreFilter(kit, round->pre_filter));
-  if (round->pre_filter.has_rejection()) return Wrong(kFusedEvaluation, "PreFilter rejects");
-  if (!evaluation.has_filter()) return Wrong(kFusedFilter, "it is missing");
-  const FilterResponse& filter = round->filter;
-  if (filter.feasible().size() != (size_t{filter.processed()} + 7) / 8)
-    return Malformed("FilterService", Wrong(kFeasibleSize, "in a fused answer"));
-  size_t feasible = 0;
-  for (const char byte : filter.feasible())
-    feasible += __builtin_popcount(static_cast<unsigned char>(byte));
-  if (evaluation.has_score() && feasible < (score_single ? 1 : 2))
-    return Wrong(kFusedScore, absl::StrCat("scores with ", feasible, " feasible nodes"));
-  return absl::OkStatus();
-}
+using CycleStream = FusedStream<CycleRpc>;
 
 absl::Status WellFormed(const Kit& kit) {
   Session session(kit);
@@ -114,7 +23,7 @@ absl::Status WellFormed(const Kit& kit) {
   for (const Pod& pod : session.cluster().pending) {
     CycleResponse response;
     Round round;
-    CONFORMANCE_TRY(stream.Exchange(stream.Request(++attempt, pod.uid()), &response));
+    CONFORMANCE_TRY(stream.Exchange(stream.MakeRequest(++attempt, pod.uid()), &response));
     CONFORMANCE_TRY(ToRound(kit, response, false, &round));
   }
   return absl::OkStatus();
@@ -130,7 +39,7 @@ absl::Status EqualsPlain(const Kit& kit) {
     CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &plain));
     CycleResponse response;
     Round fused;
-    CONFORMANCE_TRY(stream.Exchange(stream.Request(++attempt, pod.uid()), &response));
+    CONFORMANCE_TRY(stream.Exchange(stream.MakeRequest(++attempt, pod.uid()), &response));
     CONFORMANCE_TRY(ToRound(kit, response, false, &fused));
     CONFORMANCE_TRY(ExpectSame(plain, fused, kFusedEqual,
                                absl::StrCat("for pod ", pod.name(), " in the fused answer")));
@@ -141,7 +50,7 @@ absl::Status EqualsPlain(const Kit& kit) {
     for (const uint32_t slot : {20, 3, 8, 1, 13, 6, 0}) search.mutable_nodes()->add_slots(slot);
     if (plain.pre_filter.has_node_names()) continue;
     CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), {}, &plain, search));
-    CycleRequest request = stream.Request(++attempt, pod.uid());
+    CycleRequest request = stream.MakeRequest(++attempt, pod.uid());
     *request.mutable_search() = search;
     CONFORMANCE_TRY(stream.Exchange(request, &response));
     fused = Round();
@@ -163,7 +72,7 @@ absl::Status Percentage(const Kit& kit) {
     CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), FirstSlots(kManyNodes), &full));
     if (full.pre_filter.has_rejection() || !full.filtered || full.filter.has_error()) continue;
     for (const uint32_t percentage : {0u, 1u, 50u, 250u}) {
-      CycleRequest request = stream.Request(++attempt, pod.uid());
+      CycleRequest request = stream.MakeRequest(++attempt, pod.uid());
       request.set_percentage_of_nodes_to_score(percentage);
       CycleResponse response;
       Round part;
@@ -187,7 +96,7 @@ absl::Status InOrder(const Kit& kit) {
   CycleStream stream(session);
   const auto& pending = session.cluster().pending;
   for (uint64_t attempt = 1; attempt <= 40; ++attempt)
-    stream.Send(stream.Request(attempt, pending[attempt % pending.size()].uid()));
+    stream.Send(stream.MakeRequest(attempt, pending[attempt % pending.size()].uid()));
   for (uint64_t attempt = 1; attempt <= 40; ++attempt) {
     CycleResponse response;
     const absl::Status received = stream.Receive(attempt, &response);
@@ -203,12 +112,12 @@ absl::Status SingleNode(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(1)));
   CycleStream stream(session);
-  CycleRequest request = stream.Request(1, session.cluster().pending[2].uid());
+  CycleRequest request = stream.MakeRequest(1, session.cluster().pending[2].uid());
   CycleResponse response;
   Round round;
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(ToRound(kit, response, false, &round));
-  request = stream.Request(2, session.cluster().pending[2].uid());
+  request = stream.MakeRequest(2, session.cluster().pending[2].uid());
   request.set_score_single_node(true);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(ToRound(kit, response, true, &round));
@@ -226,16 +135,16 @@ absl::Status Errors(const Kit& kit) {
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   CycleStream stream(session);
   CycleResponse response;
-  CycleRequest request = stream.Request(2, "unknown");
+  CycleRequest request = stream.MakeRequest(2, "unknown");
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_OBJECT_UNKNOWN},
                                      kObjectUnknown));
-  request = stream.Request(3, session.cluster().pending[0].uid());
+  request = stream.MakeRequest(3, session.cluster().pending[0].uid());
   request.mutable_header()->set_profile("no-such-profile");
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   CONFORMANCE_TRY(ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_NOT_CONFIGURED},
                                      kNotConfigured));
-  request = stream.Request(4, session.cluster().pending[0].uid());
+  request = stream.MakeRequest(4, session.cluster().pending[0].uid());
   request.mutable_search()->mutable_nodes()->add_slots(9);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   if (!response.has_rejection())
@@ -243,12 +152,12 @@ absl::Status Errors(const Kit& kit) {
                                        {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   // The stream must stay usable.
   CONFORMANCE_TRY(
-      stream.Exchange(stream.Request(5, session.cluster().pending[0].uid()), &response));
+      stream.Exchange(stream.MakeRequest(5, session.cluster().pending[0].uid()), &response));
   Round round;
   CONFORMANCE_TRY(ToRound(kit, response, false, &round));
   for (const bool wrong_instance : {true, false}) {
     CycleStream other(session);
-    request = other.Request(1, session.cluster().pending[0].uid());
+    request = other.MakeRequest(1, session.cluster().pending[0].uid());
     if (wrong_instance) {
       request.mutable_header()->set_instance("another-instance");
     } else {
@@ -269,7 +178,7 @@ absl::Status Versions(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(9), 5));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   CycleStream stream(session);
-  CycleRequest request = stream.Request(2, session.cluster().pending[0].uid());
+  CycleRequest request = stream.MakeRequest(2, session.cluster().pending[0].uid());
   request.mutable_header()->set_exact_version(6);
   request.set_deadline_micros(kShortDeadlineMicros);
   CycleResponse response;
@@ -285,10 +194,10 @@ absl::Status Versions(const Kit& kit) {
                            absl::FormatDuration(absl::Microseconds(kShortDeadlineMicros)))));
   }
   session.SendDelta({UpsertPod(MakePod("later"))});
-  CONFORMANCE_TRY(stream.Exchange(stream.Request(3, MakePod("later").uid()), &response));
+  CONFORMANCE_TRY(stream.Exchange(stream.MakeRequest(3, MakePod("later").uid()), &response));
   Round round;
   CONFORMANCE_TRY(ToRound(kit, response, false, &round));
-  request = stream.Request(4, session.cluster().pending[0].uid());
+  request = stream.MakeRequest(4, session.cluster().pending[0].uid());
   request.mutable_header()->set_exact_version(5);
   CONFORMANCE_TRY(stream.Exchange(request, &response));
   return ExpectErrorMessage("Cycle", response.error(), {CallError::REASON_STALE}, kVersionExact);

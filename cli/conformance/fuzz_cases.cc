@@ -11,7 +11,7 @@
 #include "cli/conformance/answers.h"
 #include "cli/conformance/mutation.h"
 #include "cli/conformance/session.h"
-#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 
 namespace outboard::conformance {
 namespace {
@@ -21,6 +21,7 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 constexpr absl::Duration kFuzzDeadline = absl::Milliseconds(60);
 constexpr size_t kTooLarge = size_t{17} << 20;
 constexpr char kCyclePath[] = "/outboard.v1beta1.CycleService/Cycle";
+constexpr char kPlanPath[] = "/outboard.v1beta1.PlanService/Plan";
 constexpr char kSyncPath[] = "/outboard.v1beta1.ClusterStateService/Sync";
 
 // An undisturbed session, and its earlier answers.
@@ -234,19 +235,38 @@ absl::Status FuzzHandshake(const Kit& kit) {
   return control.Check("fuzzed handshakes");
 }
 
+CycleRequest GoodCycle(const Session& session) {
+  auto request = Good<CycleRequest>(session);
+  request.set_deadline_micros(100000);
+  request.set_pod_uid(session.cluster().pending[0].uid());
+  return request;
+}
+
 absl::Status FuzzCycles(const Kit& kit) {
   Random random(kit.options().seed + 2);
   Control control(kit);
   CONFORMANCE_TRY(control.Open());
   Target target(kit, &random);
   CONFORMANCE_TRY(target.Renew());
-  auto request = Good<CycleRequest>(target.session());
-  request.set_deadline_micros(100000);
-  request.set_pod_uid(target.session().cluster().pending[0].uid());
+  CycleRequest request = GoodCycle(target.session());
   request.mutable_search()->mutable_nodes()->add_slots(1);
   request.mutable_search()->mutable_nodes()->add_slots(2);
   CONFORMANCE_TRY(target.Fuzz(request, kCyclePath));
   return control.Check("fuzzed cycles");
+}
+
+absl::Status FuzzPlans(const Kit& kit) {
+  Random random(kit.options().seed + 5);
+  Control control(kit);
+  CONFORMANCE_TRY(control.Open());
+  Target target(kit, &random);
+  CONFORMANCE_TRY(target.Renew());
+  PlanRequest request;
+  *request.mutable_cycle() = GoodCycle(target.session());
+  for (const Pod& pod : target.session().cluster().pending) request.add_next_pod_uids(pod.uid());
+  request.set_place_group(true);
+  CONFORMANCE_TRY(target.Fuzz(request, kPlanPath));
+  return control.Check("fuzzed plans");
 }
 
 absl::Status FuzzChanges(const Kit& kit) {
@@ -363,6 +383,7 @@ std::vector<Case> FuzzCases() {
        FuzzChanges},
       {"ClusterStateService", "fuzzed-calls", "randomly malformed calls about pods", FuzzCalls},
       {"CycleService", "fuzzed-cycles", "randomly malformed fused requests", FuzzCycles},
+      {"PlanService", "fuzzed-plans", "randomly malformed requests for plans", FuzzPlans},
   };
 }
 

@@ -50,6 +50,9 @@ std::string WhyNot(const Kit& kit, const Case& one) {
     return "no plugin from PRE_FILTER to SCORE";
   if (service == "CycleService" && !kit.Can(v1beta1::CAPABILITY_FUSED_CYCLE))
     return "without the capability FUSED_CYCLE";
+  if (service == "PlanService" && !kit.Can(v1beta1::CAPABILITY_BATCH) &&
+      !kit.Can(v1beta1::CAPABILITY_GROUP_PLAN))
+    return "without the capability BATCH or GROUP_PLAN";
   if (service == "QueueingHintService" && !kit.Can(v1beta1::CAPABILITY_QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
   if (!kit.Can(v1beta1::CAPABILITY_INLINE_NODES) || service == "PluginHostService") return "";
@@ -220,7 +223,7 @@ std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
        {PluginHostCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases, FilterCases,
-        ScoreCases, CycleCases, PlacementCases, PostFilterCases, FuzzCases}) {
+        ScoreCases, CycleCases, PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

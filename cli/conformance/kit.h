@@ -118,6 +118,7 @@ std::vector<Case> AttemptCases();
 std::vector<Case> FilterCases();
 std::vector<Case> ScoreCases();
 std::vector<Case> CycleCases();
+std::vector<Case> PlanCases();
 std::vector<Case> PlacementCases();
 std::vector<Case> PostFilterCases();
 std::vector<Case> FuzzCases();

@@ -81,6 +81,26 @@
   R(kFusedSingle, "cycle.proto", "CycleRequest.score_single_node",                                 \
     "Score also where a single node is feasible")                                                  \
   R(kFusedFilter, "cycle.proto", "CycleEvaluation.filter", "REQUIRED")                             \
+  R(kPlanEqual, "plan.proto", "PlanService.Plan",                                                  \
+    "Without next_pod_uids and place_group the answer is what Cycle would have answered")          \
+  R(kPlanErrors, "plan.proto", "PlanService.Plan", "Errors: within PlanResponse")                  \
+  R(kPlanAttempt, "plan.proto", "PlanResponse.attempt_id", "REQUIRED. Of the request")             \
+  R(kPlanNext, "plan.proto", "PlanRequest.next_pod_uids", "each as a request of its own would")    \
+  R(kPlanGroupIgnored, "plan.proto", "PlanRequest.place_group",                                    \
+    "Ignored together with `cycle.search.nodes`")                                                  \
+  R(kPlanPreFilter, "plan.proto", "CyclePlan.pre_filter", "REQUIRED. Without `rejection`")         \
+  R(kPlanFirst, "plan.proto", "CyclePlan.placements", "REQUIRED. The request's pod first")         \
+  R(kPlanOthers, "plan.proto", "CyclePlan.placements",                                             \
+    "Without `group` the other pods are the first of next_pod_uids, in order")                     \
+  R(kPlanAttempts, "plan.proto", "CyclePlan.placements",                                           \
+    "Placement i is attempt attempt_id + i, which has begun on the host")                          \
+  R(kPlanGroup, "plan.proto", "CyclePlan.group",                                                   \
+    "The placements are for one group: pods that wait for a node")                                 \
+  R(kPlanSlot, "plan.proto", "PlannedPlacement.slot", "The node's slot at the call's version")     \
+  R(kPlanFeasible, "plan.proto", "PlannedPlacement.feasible",                                      \
+    "How many of them were feasible; from 1")                                                      \
+  R(kPlanRejectedWith, "plan.proto", "PlannedGroup.pod_uids",                                      \
+    "other pods of the group that wait for a node, each once, at most 4096")                       \
   R(kPostFilterOutcome, "post_filter.proto", "PostFilterResponse.outcome", "REQUIRED")             \
   R(kQuestionsAllowed, "post_filter.proto", "PostFilterResponse.questions",                        \
     "Only if the request has others_filter")                                                       \

@@ -42,7 +42,7 @@ AttemptReport ReportOf(const kube::PodObject& pod, const std::string& result,
 
 void Reporter::OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                            const framework::AlgorithmResult& result,
-                           const v1beta1::CycleResponse& response, absl::Duration elapsed) {
+                           const v1beta1::PlanResponse& response, absl::Duration elapsed) {
   if (!every_attempt_ && attempts_.contains(pod.uid())) return;
   AttemptReport report;
   // Omits nodes after PreFilter that were not examined: a plugin failed there.

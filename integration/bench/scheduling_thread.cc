@@ -70,7 +70,7 @@ class BindAtOnce final : public scheduler::ClusterActions {
 class CycleTime final : public scheduler::Observer {
  public:
   void OnAlgorithm(const kube::PodObject&, const framework::AlgorithmProfile&,
-                   const framework::AlgorithmResult&, const v1beta1::CycleResponse&,
+                   const framework::AlgorithmResult&, const v1beta1::PlanResponse&,
                    absl::Duration took) override {
     micros = absl::ToDoubleMicroseconds(took);
     sum += micros;

@@ -28,16 +28,18 @@ struct Bench {
     session.Configure(request, &configured);
     if (!configured.problems().empty()) abort();
     FillSession(nodes, &session);
-    call.mutable_header()->set_profile("default-scheduler");
-    call.mutable_search();
-    call.set_deadline_micros(60'000'000);
+    v1beta1::CycleRequest& cycle = *call.mutable_cycle();
+    cycle.mutable_header()->set_profile("default-scheduler");
+    cycle.mutable_search();
+    cycle.set_deadline_micros(60'000'000);
   }
-  void Cycle(benchmark::State& state, int pods) {
+  void Plan(benchmark::State& state, int pods) {
     uint64_t attempt = 0;
     for (auto _ : state) {
       response.Clear();
-      call.mutable_header()->set_attempt_id(attempt += static_cast<uint64_t>(pods));
-      if (!session.Cycle(call, absl::UnixEpoch(), &response).ok()) abort();
+      call.mutable_cycle()->mutable_header()->set_attempt_id(attempt +=
+                                                             static_cast<uint64_t>(pods));
+      if (!session.Plan(call, absl::UnixEpoch(), &response).ok()) abort();
       if (response.plan().placements_size() != pods) return state.SkipWithError("not placed");
       state.PauseTiming();
       v1beta1::SyncRequest end;
@@ -54,8 +56,8 @@ struct Bench {
 
   sdk::PluginRegistry registry;
   Session session{"s", &registry};
-  v1beta1::CycleRequest call;
-  v1beta1::CycleResponse response;
+  v1beta1::PlanRequest call;
+  v1beta1::PlanResponse response;
 };
 
 // Interchangeable pods, one call. Arguments: nodes; pods.
@@ -71,8 +73,8 @@ void BM_Batch(benchmark::State& state) {
     if (i > 0) bench.call.add_next_pod_uids(absl::StrCat("default/b", i));
   }
   if (!bench.session.Apply(more, absl::UnixEpoch()).ok()) abort();
-  bench.call.set_pod_uid("default/b0");
-  bench.Cycle(state, pods);
+  bench.call.mutable_cycle()->set_pod_uid("default/b0");
+  bench.Plan(state, pods);
 }
 BENCHMARK(BM_Batch)->Args({5000, 64})->Args({5000, 1000})->Unit(benchmark::kMicrosecond);
 
@@ -103,9 +105,9 @@ void BM_Group(benchmark::State& state) {
     *more.add_changes()->mutable_pod_upsert()->mutable_pod() = pod;
   }
   if (!bench.session.Apply(more, absl::UnixEpoch()).ok()) abort();
-  bench.call.set_pod_uid("default/b0");
+  bench.call.mutable_cycle()->set_pod_uid("default/b0");
   bench.call.set_place_group(true);
-  bench.Cycle(state, pods);
+  bench.Plan(state, pods);
 }
 BENCHMARK(BM_Group)
     ->Args({5000, 4, 0})

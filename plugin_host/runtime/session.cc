@@ -334,44 +334,68 @@ CallStatus Session::Score(const v1beta1::CallHeader& header, const v1beta1::Scor
   return CallStatus::Ok();
 }
 
-CallStatus Session::Cycle(const v1beta1::CycleRequest& request, absl::Time now,
-                          v1beta1::CycleResponse* response) {
-  const v1beta1::CallHeader& header = request.header();
+template <typename Response>
+CallStatus Session::BeginCycle(const v1beta1::CycleRequest& request, absl::Time now,
+                               Response* response, Target* target) {
   // The caller may reuse the response, so that a call allocates nothing.
   v1beta1::CycleEvaluation& evaluation = *response->mutable_evaluation();
   evaluation.Clear();
   v1beta1::PreFilterResponse& pre_filter = *evaluation.mutable_pre_filter();
-  if (CallStatus status = PreFilter(header, request.pod_uid(), now, &pre_filter); !status.ok())
+  if (CallStatus status = PreFilter(request.header(), request.pod_uid(), now, &pre_filter);
+      !status.ok())
     return status;
   if (pre_filter.has_rejection()) {
     v1beta1::PreFilterResponse rejected = std::move(pre_filter);
     *response->mutable_rejection()->mutable_pre_filter() = std::move(rejected);
     return CallStatus::Ok();
   }
-  Target target;
-  if (CallStatus status = FindAttempt(header, &target); !status.ok()) return status;
-  const bool searches_all = !request.search().has_nodes();
-  if (request.place_group() && searches_all && PlaceGroup(request, target, now, response))
-    return CallStatus::Ok();
-  absl::Span<const sdk::Slot> nodes =
-      NodesLeft(pre_filter, cache_.view().nodes(), cache_.view().node_order(), &nodes_);
-  if (!searches_all) {
+  return FindAttempt(request.header(), target);
+}
+
+CallStatus Session::EvaluateNodes(const v1beta1::CycleRequest& request, const Target& target,
+                                  absl::Time now, v1beta1::CycleEvaluation* evaluation) {
+  absl::Span<const sdk::Slot> nodes = NodesLeft(evaluation->pre_filter(), cache_.view().nodes(),
+                                                cache_.view().node_order(), &nodes_);
+  if (request.search().has_nodes()) {
     if (CallStatus status = TakeNodes(request.search().nodes()); !status.ok()) return status;
     nodes = nodes_;
   }
   evaluator_.Filter(*target.attempt, *target.pod, Clock(now), nodes, SearchOf(request),
-                    evaluation.mutable_filter(), &feasible_);
-  if (evaluation.filter().has_error()) return CallStatus::Ok();
-  if (feasible_.size() >= (request.score_single_node() ? 1 : 2)) {
-    evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
-                        evaluation.mutable_pre_score());
-    if (evaluation.pre_score().has_error()) return CallStatus::Ok();
-    evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
-                     evaluation.mutable_score());
-    if (evaluation.score().has_error()) return CallStatus::Ok();
-  }
-  if (!request.next_pod_uids().empty() && searches_all && !feasible_.empty())
-    PlaceNext(request, target, now, response);
+                    evaluation->mutable_filter(), &feasible_);
+  if (evaluation->filter().has_error()) return CallStatus::Ok();
+  if (feasible_.size() < (request.score_single_node() ? 1 : 2)) return CallStatus::Ok();
+  evaluator_.PreScore(*target.attempt, *target.pod, Clock(now), feasible_,
+                      evaluation->mutable_pre_score());
+  if (evaluation->pre_score().has_error()) return CallStatus::Ok();
+  evaluator_.Score(*target.attempt, *target.pod, Clock(now), feasible_, request.explain(),
+                   evaluation->mutable_score());
+  return CallStatus::Ok();
+}
+
+CallStatus Session::Cycle(const v1beta1::CycleRequest& request, absl::Time now,
+                          v1beta1::CycleResponse* response) {
+  Target target;
+  CallStatus status = BeginCycle(request, now, response, &target);
+  if (!status.ok() || response->has_rejection()) return status;
+  return EvaluateNodes(request, target, now, response->mutable_evaluation());
+}
+
+CallStatus Session::Plan(const v1beta1::PlanRequest& request, absl::Time now,
+                         v1beta1::PlanResponse* response) {
+  const v1beta1::CycleRequest& cycle = request.cycle();
+  Target target;
+  CallStatus status = BeginCycle(cycle, now, response, &target);
+  if (!status.ok() || response->has_rejection()) return status;
+  const bool searches_all = !cycle.search().has_nodes();
+  if (request.place_group() && searches_all && PlaceGroup(cycle, target, now, response))
+    return CallStatus::Ok();
+  v1beta1::CycleEvaluation* const evaluation = response->mutable_evaluation();
+  status = EvaluateNodes(cycle, target, now, evaluation);
+  if (!status.ok() || request.next_pod_uids().empty() || !searches_all) return status;
+  const bool is_selectable = !evaluation->filter().has_error() && !feasible_.empty() &&
+                             !evaluation->pre_score().has_error() &&
+                             !evaluation->score().has_error();
+  if (is_selectable) PlaceNext(request, target, now, response);
   return CallStatus::Ok();
 }
 

@@ -17,6 +17,7 @@
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_bind.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
@@ -36,7 +37,7 @@
 
 namespace outboard::runtime {
 
-// Answers calls for one session, with the same code for plain calls and Cycle messages.
+// Answers calls for one session, with the same code for plain calls, Cycle and Plan messages.
 //
 //   switch (session.Reached(header)) { kReady: call; kNotYet: wait for the next Apply; kPast:
 //   answer STALE }
@@ -90,6 +91,8 @@ class Session : private PushTarget {
                    absl::Time now, v1beta1::ScoreResponse* response);
   CallStatus Cycle(const v1beta1::CycleRequest& request, absl::Time now,
                    v1beta1::CycleResponse* response);
+  CallStatus Plan(const v1beta1::PlanRequest& request, absl::Time now,
+                  v1beta1::PlanResponse* response);
   CallStatus SortKeys(const v1beta1::SortKeysRequest& request, v1beta1::SortKeysResponse* response);
   CallStatus PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::Time now,
                         v1beta1::PreEnqueueResponse* response);
@@ -131,21 +134,29 @@ class Session : private PushTarget {
   // Each pod must be where its hypothesis assumes it.
   CallStatus TakeHypotheses(const v1beta1::NodeSimulation& simulation,
                             std::vector<NodeChange>* hypotheses) const;
+  // First half of Cycle and Plan: PreFilter. A rejection becomes the response's outcome; otherwise
+  // `target` is the attempt.
+  template <typename Response>
+  CallStatus BeginCycle(const v1beta1::CycleRequest& request, absl::Time now, Response* response,
+                        Target* target);
+  // Second half, for a single pod: Filter, PreScore and Score.
+  CallStatus EvaluateNodes(const v1beta1::CycleRequest& request, const Target& target,
+                           absl::Time now, v1beta1::CycleEvaluation* evaluation);
   // Search options of a Cycle.
   static SearchOptions SearchOf(const v1beta1::CycleRequest& request);
   PlanContext ContextOf(const v1beta1::CycleRequest& request, const Target& target,
                         absl::Time now) const;
-  // Cycle's second half for a pod whose PreFilter succeeded. PlaceGroup: false if the pod is
-  // scheduled individually.
+  // Plan's second half, for several pods. PlaceGroup: false if the pod is scheduled individually.
+  // PlaceNext: after EvaluateNodes found a node.
   bool PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
-                  v1beta1::CycleResponse* response);
-  void PlaceNext(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
-                 v1beta1::CycleResponse* response);
+                  v1beta1::PlanResponse* response);
+  void PlaceNext(const v1beta1::PlanRequest& request, const Target& target, absl::Time now,
+                 v1beta1::PlanResponse* response);
   // False: the pod no longer has a group.
   bool PostFilterGroup(const Target& target, absl::Time now, v1beta1::PostFilterResponse* response);
   // Begins the pods' attempts, and makes a plan of the response, with its PreFilter answer.
   v1beta1::CyclePlan* Keep(uint64_t first_id, std::vector<PlannedPod> pods,
-                           v1beta1::CycleResponse* response);
+                           v1beta1::PlanResponse* response);
   sdk::Attempt View(const Target& target, uint32_t plugin, absl::Time now) const;
   void RunUnreserve(const Target& target, const std::string& node_name, absl::Time now,
                     google::protobuf::RepeatedPtrField<v1beta1::WaitDecision>* decisions);

@@ -37,8 +37,9 @@ PlanContext Session::ContextOf(const v1beta1::CycleRequest& request, const Targe
   return context;
 }
 
-void Session::PlaceNext(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
-                        v1beta1::CycleResponse* response) {
+void Session::PlaceNext(const v1beta1::PlanRequest& request, const Target& target, absl::Time now,
+                        v1beta1::PlanResponse* response) {
+  const v1beta1::CycleRequest& cycle = request.cycle();
   PlannedPod first;
   first.pod = target.pod;
   const v1beta1::CycleEvaluation& evaluation = response->evaluation();
@@ -52,10 +53,10 @@ void Session::PlaceNext(const v1beta1::CycleRequest& request, const Target& targ
     if (pod == nullptr || pod->place != sdk::Place::kNone || pod == target.pod) break;
     pods.push_back(pod);
   }
-  PlanContext context = ContextOf(request, target, now);
+  PlanContext context = ContextOf(cycle, target, now);
   context.options.start_offset = (context.options.start_offset + first.processed) %
                                  static_cast<uint32_t>(cache_.view().node_order().size());
-  const uint64_t id = request.header().attempt_id();
+  const uint64_t id = cycle.header().attempt_id();
   std::vector<PlannedPod> placed = planner_.PlaceNext(context, first, pods, id + 1);
   if (placed.empty()) return;
   placed.insert(placed.begin(), std::move(first));
@@ -63,7 +64,7 @@ void Session::PlaceNext(const v1beta1::CycleRequest& request, const Target& targ
 }
 
 bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
-                         v1beta1::CycleResponse* response) {
+                         v1beta1::PlanResponse* response) {
   const Profile& profile = *target.attempt->profile;
   for (const uint32_t index : profile.group_plugins()) {
     const ProfilePlugin& plugin = profile.plugins()[index];
@@ -114,7 +115,7 @@ bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& tar
 }
 
 v1beta1::CyclePlan* Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
-                                  v1beta1::CycleResponse* response) {
+                                  v1beta1::PlanResponse* response) {
   v1beta1::PreFilterResponse pre_filter =
       std::move(*response->mutable_evaluation()->mutable_pre_filter());
   v1beta1::CyclePlan* const plan = response->mutable_plan();

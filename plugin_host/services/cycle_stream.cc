@@ -11,17 +11,20 @@ using runtime::CallStatus;
 using runtime::Session;
 using v1beta1::CallError;
 
-CycleStream::CycleStream(CycleStreams* streams) : streams_(streams), stream_(&context_) {
+template <typename Rpc>
+CycleStream<Rpc>::CycleStream(CycleStreams<Rpc>* streams) : streams_(streams), stream_(&context_) {
   OperationBegins();
-  streams_->service->RequestCycle(&context_, &stream_, streams_->queue, streams_->queue,
-                                  accepted_.tag());
+  (streams_->service->*Rpc::kAccept)(&context_, &stream_, streams_->queue, streams_->queue,
+                                     accepted_.tag());
 }
 
-CycleStream::~CycleStream() {
+template <typename Rpc>
+CycleStream<Rpc>::~CycleStream() {
   if (parked_) streams_->parking->Leave(this);
 }
 
-void CycleStream::OnAccepted(bool ok) {
+template <typename Rpc>
+void CycleStream<Rpc>::OnAccepted(bool ok) {
   if (ok) {
     Listen(streams_);
     Read();
@@ -29,12 +32,14 @@ void CycleStream::OnAccepted(bool ok) {
   OperationEnds();
 }
 
-void CycleStream::Read() {
+template <typename Rpc>
+void CycleStream<Rpc>::Read() {
   OperationBegins();
   stream_.Read(&request_, read_.tag());
 }
 
-void CycleStream::OnRead(bool ok) {
+template <typename Rpc>
+void CycleStream<Rpc>::OnRead(bool ok) {
   if (!ok) {
     closed_ = true;
     if (parked_) {
@@ -47,13 +52,14 @@ void CycleStream::OnRead(bool ok) {
   }
   have_request_ = true;
   const absl::Time now = absl::Now();
-  give_up_ = GiveUpTime(now, now + absl::Microseconds(request_.deadline_micros()));
+  give_up_ = GiveUpTime(now, now + absl::Microseconds(Rpc::CycleOf(request_).deadline_micros()));
   // The previous answer is still being written from the same message.
   if (!writing_) AnswerOrPark();
   OperationEnds();
 }
 
-void CycleStream::AnswerOrPark() {
+template <typename Rpc>
+void CycleStream<Rpc>::AnswerOrPark() {
   if (TryAnswer(absl::Now())) return;
   // No operation may be in progress, and a waiting call must stay.
   OperationBegins();
@@ -61,12 +67,14 @@ void CycleStream::AnswerOrPark() {
   streams_->parking->Park(this, session_id_, give_up_);
 }
 
-void CycleStream::Unpark() {
+template <typename Rpc>
+void CycleStream<Rpc>::Unpark() {
   parked_ = false;
   OperationEnds();
 }
 
-bool CycleStream::TryAnswer(absl::Time now) {
+template <typename Rpc>
+bool CycleStream<Rpc>::TryAnswer(absl::Time now) {
   if (closed_) return true;
   if (!Evaluate(now)) return false;
   have_request_ = false;
@@ -78,8 +86,9 @@ bool CycleStream::TryAnswer(absl::Time now) {
   return true;
 }
 
-bool CycleStream::Evaluate(absl::Time now) {
-  v1beta1::CallHeader* header = request_.mutable_header();
+template <typename Rpc>
+bool CycleStream<Rpc>::Evaluate(absl::Time now) {
+  v1beta1::CallHeader* header = Rpc::CycleOf(request_).mutable_header();
   if (!header->session_id().empty()) session_id_ = header->session_id();
   if (!header->instance().empty()) instance_ = header->instance();
   // Keeps the memory of the evaluation, which Clear would free.
@@ -100,7 +109,7 @@ bool CycleStream::Evaluate(absl::Time now) {
         status = CallStatus::Stale(session->version());
         break;
       case Session::Readiness::kReady:
-        status = session->Cycle(request_, now, &response_);
+        status = (session->*Rpc::kAnswer)(request_, now, &response_);
         break;
     }
   }
@@ -110,16 +119,24 @@ bool CycleStream::Evaluate(absl::Time now) {
   return true;
 }
 
-void CycleStream::OnWritten(bool ok) {
+template <typename Rpc>
+void CycleStream<Rpc>::OnWritten(bool ok) {
   writing_ = false;
   if (have_request_ && ok && !closed_) AnswerOrPark();
   OperationEnds();
 }
 
-void CycleStream::OnFinished(bool) { OperationEnds(); }
+template <typename Rpc>
+void CycleStream<Rpc>::OnFinished(bool) {
+  OperationEnds();
+}
 
-void CycleStream::OperationEnds() {
+template <typename Rpc>
+void CycleStream<Rpc>::OperationEnds() {
   if (--operations_ == 0) delete this;
 }
+
+template class CycleStream<CycleRpc>;
+template class CycleStream<PlanRpc>;
 
 }  // namespace outboard::services

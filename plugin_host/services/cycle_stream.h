@@ -1,4 +1,4 @@
-// The server's side of Cycle.
+// The server's side of Cycle and Plan.
 #ifndef OUTBOARD_PLUGIN_HOST_SERVICES_CYCLE_STREAM_H_
 #define OUTBOARD_PLUGIN_HOST_SERVICES_CYCLE_STREAM_H_
 
@@ -10,35 +10,56 @@
 
 #include "absl/time/time.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "plugin_host/runtime/host.h"
 #include "plugin_host/services/deferred_calls.h"
 #include "plugin_host/services/stream_step.h"
 
 namespace outboard::services {
 
-// What all Cycle streams share.
+// In what the two RPCs differ.
+struct CycleRpc {
+  using Service = v1beta1::CycleService::AsyncService;
+  using Request = v1beta1::CycleRequest;
+  using Response = v1beta1::CycleResponse;
+  static constexpr auto kAccept = &Service::RequestCycle;
+  static constexpr auto kAnswer = &runtime::Session::Cycle;
+  static v1beta1::CycleRequest& CycleOf(Request& request) { return request; }
+};
+struct PlanRpc {
+  using Service = v1beta1::PlanService::AsyncService;
+  using Request = v1beta1::PlanRequest;
+  using Response = v1beta1::PlanResponse;
+  static constexpr auto kAccept = &Service::RequestPlan;
+  static constexpr auto kAnswer = &runtime::Session::Plan;
+  static v1beta1::CycleRequest& CycleOf(Request& request) { return *request.mutable_cycle(); }
+};
+
+// What all streams of an RPC share.
+template <typename Rpc>
 struct CycleStreams {
-  v1beta1::CycleService::AsyncService* service;
+  typename Rpc::Service* service;
   grpc::ServerCompletionQueue* queue;
   runtime::Host* host;
   DeferredCalls* parking;
 };
 
-// One Cycle stream: reads a request, answers it, reads the next. Messages are reused.
+// One stream: reads a request, answers it, reads the next. Messages are reused.
 //
 // Threading: the engine's thread.
 // Lifetime: owns itself: gone once gRPC has returned every operation. `streams` must outlive it.
 // Errors:    within the answers.
+template <typename Rpc>
 class CycleStream final : public DeferredCall {
  public:
-  static void Listen(CycleStreams* streams) { new CycleStream(streams); }
+  static void Listen(CycleStreams<Rpc>* streams) { new CycleStream(streams); }
 
   bool TryAnswer(absl::Time now) override;
   // An operation ended; the last one deletes the stream.
   void OperationEnds();
 
  private:
-  explicit CycleStream(CycleStreams* streams);
+  explicit CycleStream(CycleStreams<Rpc>* streams);
   ~CycleStream() override;
   void OnAccepted(bool ok);
   void OnRead(bool ok);
@@ -53,15 +74,15 @@ class CycleStream final : public DeferredCall {
   void Unpark();
   void OperationBegins() { ++operations_; }
 
-  CycleStreams* const streams_;
+  CycleStreams<Rpc>* const streams_;
   grpc::ServerContext context_;
-  grpc::ServerAsyncReaderWriter<v1beta1::CycleResponse, v1beta1::CycleRequest> stream_;
+  grpc::ServerAsyncReaderWriter<typename Rpc::Response, typename Rpc::Request> stream_;
   StreamStep<CycleStream, &CycleStream::OnAccepted> accepted_{this};
   StreamStep<CycleStream, &CycleStream::OnRead> read_{this};
   StreamStep<CycleStream, &CycleStream::OnWritten> written_{this};
   StreamStep<CycleStream, &CycleStream::OnFinished> finished_{this};
-  v1beta1::CycleRequest request_;
-  v1beta1::CycleResponse response_;
+  typename Rpc::Request request_;
+  typename Rpc::Response response_;
   std::string session_id_;
   std::string instance_;
   absl::Time give_up_;

@@ -75,6 +75,7 @@ class Engine::Impl {
     builder->RegisterService(&plugin_host_);
     builder->RegisterService(&cluster_state_);
     builder->RegisterService(&cycle_);
+    builder->RegisterService(&plan_);
     builder->RegisterService(&queue_sort_);
     builder->RegisterService(&pre_enqueue_);
     builder->RegisterService(&pre_filter_);
@@ -203,6 +204,7 @@ class Engine::Impl {
   v1beta1::PluginHostService::AsyncService plugin_host_;
   v1beta1::ClusterStateService::AsyncService cluster_state_;
   v1beta1::CycleService::AsyncService cycle_;
+  v1beta1::PlanService::AsyncService plan_;
   v1beta1::QueueSortService::AsyncService queue_sort_;
   v1beta1::PreEnqueueService::AsyncService pre_enqueue_;
   v1beta1::PreFilterService::AsyncService pre_filter_;
@@ -219,7 +221,8 @@ class Engine::Impl {
   runtime::Host host_;
   DeferredCalls parking_;
   SyncStreams sync_streams_;
-  CycleStreams cycle_streams_;
+  CycleStreams<CycleRpc> cycle_streams_;
+  CycleStreams<PlanRpc> plan_streams_;
   std::unique_ptr<grpc::ServerCompletionQueue> queue_;
 
   std::atomic<int> connected_sessions_{0};
@@ -237,8 +240,10 @@ void Engine::Impl::ListenToEverything() {
   using namespace v1beta1;  // NOLINT: the contract's messages are this function's vocabulary.
   sync_streams_ = {&cluster_state_, queue_.get(), &host_, &parking_, {}};
   cycle_streams_ = {&cycle_, queue_.get(), &host_, &parking_};
+  plan_streams_ = {&plan_, queue_.get(), &host_, &parking_};
   SyncStream::Listen(&sync_streams_);
-  CycleStream::Listen(&cycle_streams_);
+  CycleStream<CycleRpc>::Listen(&cycle_streams_);
+  CycleStream<PlanRpc>::Listen(&plan_streams_);
   ListenToSingleCalls();
 
   using handshake::v1::HandshakeRequest;

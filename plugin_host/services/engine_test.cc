@@ -22,6 +22,7 @@
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/score.grpc.pb.h"
 #include "plugin_host/sdk/testing/builders.h"
@@ -267,6 +268,66 @@ TEST_F(EngineTest, FusedAndSingleCallsAnswerTheSame) {
   ASSERT_TRUE(ScoreService::NewStub(channel_)->Score(Context().get(), score, &score_response).ok());
   EXPECT_EQ(score_response.SerializeAsString(), fused.evaluation().score().SerializeAsString());
   EXPECT_EQ(fused.evaluation().score().plugins(0).scores().size(), 100u);
+}
+
+TEST_F(EngineTest, PlanOfOnePodAnswersAsCycle) {
+  Configure();
+  Sync sync = OpenSync(200);
+  auto cycle_context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(cycle_context.get());
+  auto plan_context = Context();
+  auto plan = PlanService::NewStub(channel_)->Plan(plan_context.get());
+  for (uint64_t attempt = 1; attempt < 6; attempt += 2) {
+    CycleRequest request = MakeCycle(attempt, 1);
+    request.mutable_search()->set_start_offset(static_cast<uint32_t>(attempt));
+    ASSERT_TRUE(cycle->Write(request));
+    CycleResponse expected;
+    ASSERT_TRUE(cycle->Read(&expected));
+    ASSERT_TRUE(expected.has_evaluation()) << expected.ShortDebugString();
+    PlanRequest planned;
+    *planned.mutable_cycle() = request;
+    planned.mutable_cycle()->mutable_header()->set_attempt_id(attempt + 1);
+    ASSERT_TRUE(plan->Write(planned));
+    PlanResponse response;
+    ASSERT_TRUE(plan->Read(&response));
+    EXPECT_EQ(response.attempt_id(), attempt + 1);
+    EXPECT_EQ(response.evaluation().SerializeAsString(), expected.evaluation().SerializeAsString());
+  }
+  PlanRequest unknown;
+  *unknown.mutable_cycle() = MakeCycle(7, 1);
+  unknown.mutable_cycle()->set_pod_uid("unknown");
+  ASSERT_TRUE(plan->Write(unknown));
+  PlanResponse response;
+  ASSERT_TRUE(plan->Read(&response));
+  EXPECT_EQ(response.error().reason(), CallError::REASON_OBJECT_UNKNOWN);
+}
+
+TEST_F(EngineTest, APlanPlacesTheNextPods) {
+  Configure();
+  Sync sync = OpenSync(20);
+  SyncRequest delta;
+  delta.set_phase(SyncRequest::PHASE_DELTA);
+  delta.set_version(2);
+  *delta.add_changes()->mutable_pod_upsert()->mutable_pod() =
+      PodBuilder("q").Requests({{"cpu", "2"}}).Build();
+  ASSERT_TRUE(sync.stream->Write(delta));
+  auto context = Context();
+  auto stream = PlanService::NewStub(channel_)->Plan(context.get());
+  PlanRequest request;
+  *request.mutable_cycle() = MakeCycle(1, 2);
+  request.add_next_pod_uids("default/q");
+  ASSERT_TRUE(stream->Write(request));
+  PlanResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  ASSERT_EQ(response.plan().placements_size(), 2) << response.ShortDebugString();
+  EXPECT_EQ(response.plan().placements(0).pod_uid(), "default/p");
+  EXPECT_EQ(response.plan().placements(1).pod_uid(), "default/q");
+  // The message is reused: the next answer has nothing of this one.
+  *request.mutable_cycle() = MakeCycle(3, 2);
+  request.clear_next_pod_uids();
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_TRUE(response.has_evaluation()) << response.ShortDebugString();
 }
 
 TEST_F(EngineTest, ACallWaitsForItsVersion) {

@@ -15,6 +15,7 @@
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
@@ -53,6 +54,9 @@ void AllFeasible(int count, FilterResponse* response) {
   response->set_feasible(bits);
 }
 
+const CycleRequest& CycleOf(const CycleRequest& request) { return request; }
+const CycleRequest& CycleOf(const PlanRequest& request) { return request.cycle(); }
+
 int CountFeasible(const FilterResponse& response) {
   int count = 0;
   for (unsigned char byte : response.feasible()) count += __builtin_popcount(byte);
@@ -90,13 +94,14 @@ class FakeHost::Services {
         bind_(host),
         post_bind_(host),
         state_(host),
-        cycle_(host) {}
+        cycle_(host),
+        plan_(host) {}
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
              &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
-             &cycle_}) {
+             &cycle_, &plan_}) {
       builder->RegisterService(service);
     }
   }
@@ -179,44 +184,61 @@ class FakeHost::Services {
     FakeHost* const host;
   };
 
+  // A Cycle or Plan stream.
+  template <typename Request, typename Response>
+  static grpc::Status ServeCycles(FakeHost* host, grpc::ServerContext* context,
+                                  grpc::ServerReaderWriter<Response, Request>* stream) {
+    {
+      absl::MutexLock lock(&host->mu_);
+      host->streams_.insert(context);
+    }
+    const grpc::Status status = AnswerCycles(host, context, stream);
+    absl::MutexLock lock(&host->mu_);
+    host->streams_.erase(context);
+    return status;
+  }
+  template <typename Request, typename Response>
+  static grpc::Status AnswerCycles(FakeHost* host, grpc::ServerContext* context,
+                                   grpc::ServerReaderWriter<Response, Request>* stream) {
+    Request request;
+    while (stream->Read(&request)) {
+      host->Record(request);
+      const Fault fault = host->TakeFault(Request::descriptor(), context);
+      if (fault.cut_stream) return fault.status;
+      Response response;
+      const absl::Time began = absl::Now();
+      const grpc::Status status =
+          fault.status.ok() ? host->Respond(request, &response) : fault.status;
+      if (response.evaluation_micros() == 0) {
+        const int64_t micros = absl::ToInt64Microseconds(absl::Now() - began);
+        response.set_evaluation_micros(std::max<int64_t>(micros, 1));
+      }
+      if (!status.ok()) {
+        response.Clear();
+        response.set_attempt_id(CycleOf(request).header().attempt_id());
+        auto error = call_errors::CallErrorOf(status);
+        if (!error.has_value()) return status;
+        *response.mutable_error() = *std::move(error);
+      }
+      if (!stream->Write(response)) break;
+    }
+    return grpc::Status::OK;
+  }
+
   struct Cycling final : CycleService::Service {
     explicit Cycling(FakeHost* host) : host(host) {}
     grpc::Status Cycle(grpc::ServerContext* context,
                        grpc::ServerReaderWriter<CycleResponse, CycleRequest>* stream) override {
-      {
-        absl::MutexLock lock(&host->mu_);
-        host->streams_.insert(context);
-      }
-      const grpc::Status status = Serve(context, stream);
-      absl::MutexLock lock(&host->mu_);
-      host->streams_.erase(context);
-      return status;
+      return ServeCycles(host, context, stream);
     }
-    grpc::Status Serve(grpc::ServerContext* context,
-                       grpc::ServerReaderWriter<CycleResponse, CycleRequest>* stream) {
-      CycleRequest request;
-      while (stream->Read(&request)) {
-        host->Record(request);
-        const Fault fault = host->TakeFault(CycleRequest::descriptor(), context);
-        if (fault.cut_stream) return fault.status;
-        CycleResponse response;
-        const absl::Time began = absl::Now();
-        const grpc::Status status =
-            fault.status.ok() ? host->Respond(request, &response) : fault.status;
-        if (response.evaluation_micros() == 0) {
-          const int64_t micros = absl::ToInt64Microseconds(absl::Now() - began);
-          response.set_evaluation_micros(std::max<int64_t>(micros, 1));
-        }
-        if (!status.ok()) {
-          response.Clear();
-          response.set_attempt_id(request.header().attempt_id());
-          auto error = call_errors::CallErrorOf(status);
-          if (!error.has_value()) return status;
-          *response.mutable_error() = *std::move(error);
-        }
-        if (!stream->Write(response)) break;
-      }
-      return grpc::Status::OK;
+    FakeHost* const host;
+  };
+
+  struct Planning final : PlanService::Service {
+    explicit Planning(FakeHost* host) : host(host) {}
+    grpc::Status Plan(grpc::ServerContext* context,
+                      grpc::ServerReaderWriter<PlanResponse, PlanRequest>* stream) override {
+      return ServeCycles(host, context, stream);
     }
     FakeHost* const host;
   };
@@ -238,6 +260,7 @@ class FakeHost::Services {
   AfterBind post_bind_;
   State state_;
   Cycling cycle_;
+  Planning plan_;
 };
 
 std::unique_ptr<FakeHost> FakeHost::Start(const std::string& address, const std::string& instance,
@@ -355,6 +378,14 @@ grpc::Status FakeHost::Respond(const google::protobuf::Message& request,
   if (request.GetDescriptor() == CycleRequest::descriptor()) {
     return RespondToCycle(static_cast<const CycleRequest&>(request),
                           static_cast<CycleResponse*>(response));
+  }
+  if (request.GetDescriptor() == PlanRequest::descriptor()) {
+    // By default it places no other pods, so the answer is that of Cycle.
+    CycleResponse cycle;
+    const grpc::Status status = Respond(static_cast<const PlanRequest&>(request).cycle(), &cycle);
+    if (!response->ParseFromString(cycle.SerializeAsString()))
+      return grpc::Status(grpc::StatusCode::INTERNAL, "not an answer of Plan");
+    return status;
   }
   RespondByDefault(request, response);
   return grpc::Status::OK;

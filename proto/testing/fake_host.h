@@ -22,13 +22,14 @@
 #include "outboard/v1beta1/call.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 
 namespace outboard::testing {
 
 // A failure of the next requests of one kind.
 struct Fault {
-  // Returned instead of an answer; OK: only the delay. Inside a Cycle stream a status with
+  // Returned instead of an answer; OK: only the delay. Inside a Cycle or Plan stream a status with
   // CallError details becomes the response's error, any other ends the stream.
   grpc::Status status = grpc::Status();
   // Before the answer. Ends early when the caller cancels or the host stops.
@@ -67,7 +68,7 @@ class FakeHost {
   const std::string& instance() const { return instance_; }
 
   // Replaces the answer to one kind of request; null: back to the default. A Cycle stream uses the
-  // answers to its parts.
+  // answers to its parts, a Plan stream that to Cycle.
   template <typename Request, typename Response>
   void Answer(std::function<grpc::Status(const Request&, Response*)> answer) {
     absl::MutexLock lock(&mu_);

@@ -10,6 +10,7 @@
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "proto/call_errors/call_errors.h"
 
@@ -153,6 +154,34 @@ TEST_F(FakeHostTest, CycleIsMadeOfThePlainAnswers) {
   ASSERT_TRUE(stream->Write(request));
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_message(), "boom");
+}
+
+TEST_F(FakeHostTest, PlanAnswersAsCycle) {
+  host_->Answer<CycleRequest, CycleResponse>(
+      [](const CycleRequest& request, CycleResponse* response) {
+        response->set_attempt_id(request.header().attempt_id());
+        response->mutable_evaluation()->mutable_filter()->set_processed(7);
+        return grpc::Status::OK;
+      });
+  host_->Inject<PlanRequest>(
+      {.status = CallFailure(CallError::REASON_ATTEMPT_UNKNOWN, "who?"), .after = 1});
+  auto stub = PlanService::NewStub(channel_);
+  auto stream = stub->Plan(&context_);
+  PlanRequest request;
+  request.mutable_cycle()->mutable_header()->set_attempt_id(5);
+  PlanResponse response;
+
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.attempt_id(), 5u);
+  EXPECT_EQ(response.evaluation().filter().processed(), 7u);
+
+  ASSERT_TRUE(stream->Write(request));
+  ASSERT_TRUE(stream->Read(&response));
+  EXPECT_EQ(response.attempt_id(), 5u);
+  EXPECT_EQ(response.error().reason(), CallError::REASON_ATTEMPT_UNKNOWN);
+  EXPECT_EQ(host_->Count<PlanRequest>(), 2);
+  EXPECT_EQ(host_->Count<CycleRequest>(), 0);
 }
 
 TEST_F(FakeHostTest, KilledInTheMiddleOfACall) {

@@ -18,6 +18,7 @@
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
@@ -86,7 +87,7 @@ class ProxyHost::Forwarded final : public grpc::ServerBidiReactor<Request, Respo
       call_->TryCancel();
       return;
     }
-    if constexpr (std::is_same_v<Request, CycleRequest>) {
+    if constexpr (!std::is_same_v<Request, SyncRequest>) {
       absl::MutexLock lock(&mu_);
       unanswered_.push_back(request_);
     }
@@ -182,13 +183,14 @@ class ProxyHost::Services {
         bind_(proxy),
         post_bind_(proxy),
         state_(proxy),
-        cycle_(proxy) {}
+        cycle_(proxy),
+        plan_(proxy) {}
 
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
              &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
-             &cycle_}) {
+             &cycle_, &plan_}) {
       builder->RegisterService(service);
     }
   }
@@ -258,6 +260,15 @@ class ProxyHost::Services {
     }
     ProxyHost* const proxy;
   };
+  struct Planning final : PlanService::CallbackService {
+    explicit Planning(ProxyHost* proxy) : proxy(proxy) {}
+    grpc::ServerBidiReactor<PlanRequest, PlanResponse>* Plan(
+        grpc::CallbackServerContext* context) override {
+      return new Forwarded<PlanService, PlanRequest, PlanResponse>(
+          proxy, context, [](auto* stub, auto* call) { return stub->Plan(call); });
+    }
+    ProxyHost* const proxy;
+  };
 
   Greeting handshake_;
   Info info_;
@@ -275,6 +286,7 @@ class ProxyHost::Services {
   AfterBind post_bind_;
   State state_;
   Cycling cycle_;
+  Planning plan_;
 };
 
 ProxyHost::ProxyHost(std::shared_ptr<grpc::Channel> upstream, ProxyHooks hooks)

@@ -23,8 +23,8 @@ struct ProxyHooks {
   // A request of any kind, before forwarding. A status that is not OK is returned instead of an
   // answer; it ends a stream.
   std::function<grpc::Status(google::protobuf::Message* request)> on_request;
-  // The answer before it is returned, with the request as forwarded; on a Cycle stream the status
-  // is always OK.
+  // The answer before it is returned, with the request as forwarded; on a Cycle or Plan stream the
+  // status is always OK.
   std::function<void(const google::protobuf::Message& request, google::protobuf::Message* response,
                      grpc::Status* status)>
       on_answer;

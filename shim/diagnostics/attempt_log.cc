@@ -32,7 +32,7 @@ std::shared_ptr<const AttemptLog::NodeNames> AttemptLog::CurrentNames() {
 
 void AttemptLog::OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                              const framework::AlgorithmResult& result,
-                             const v1beta1::CycleResponse& response, absl::Duration elapsed) {
+                             const v1beta1::PlanResponse& response, absl::Duration elapsed) {
   const NodeNames* const old_names = names_.get();
   auto seen = std::make_shared<Seen>();
   seen->names = CurrentNames();

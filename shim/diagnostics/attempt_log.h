@@ -35,7 +35,7 @@ class AttemptLog final : public scheduler::Observer {
       : cluster_(cluster), max_bytes_(max_bytes) {}
 
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
-                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse& response,
+                   const framework::AlgorithmResult& result, const v1beta1::PlanResponse& response,
                    absl::Duration elapsed) override;
   void OnPreemption(const kube::PodObject& pod, const std::string& node_name,
                     const std::vector<kube::PodPtr>& victims, size_t to_evict) override;

@@ -38,7 +38,7 @@ class AttemptLogTest : public ::testing::Test {
     profile.score_plugins = {{"Fit", 2}};
     framework::AlgorithmResult result;
     result.snapshot_version = 42;
-    v1beta1::CycleResponse response;
+    v1beta1::PlanResponse response;
     v1beta1::PluginStatus* reason = response.mutable_evaluation()->mutable_filter()->add_reasons();
     reason->set_plugin("NodeResourcesFit");
     reason->set_code(v1beta1::CODE_UNSCHEDULABLE);

@@ -47,10 +47,10 @@ class ExtenderHandlerTest : public ::testing::Test {
     scheduler_.SetPlan(plan);
     scheduler_.SetHost("main", &host_, scheduler_.cluster()->AddHost({}), now_);
     // Node i scores 100 - 26 i; the last of three is rejected.
-    host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
+    host_.cycle = [](const v1beta1::PlanRequest& request, v1beta1::PlanResponse* response) {
       response->mutable_evaluation()->mutable_pre_filter();
       v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
-      const auto& slots = request.search().nodes().slots();
+      const auto& slots = request.cycle().search().nodes().slots();
       filter->set_processed(static_cast<uint32_t>(slots.size()));
       filter->add_reasons()->set_plugin("Model");
       filter->mutable_reasons(0)->set_code(v1beta1::CODE_UNSCHEDULABLE);
@@ -157,7 +157,7 @@ TEST_F(ExtenderHandlerTest, AnswersOneVerdictAName) {
   // 74, no score, rejected, 100, 74: rounded to tenths.
   EXPECT_THAT(answer_->scores, ElementsAre(7, 0, 0, 10, 7));
   // Each node once, even if it is listed several times.
-  EXPECT_THAT(host_.cycles.back().search().nodes().slots(), ElementsAre(1, 2, 0));
+  EXPECT_THAT(host_.cycles.back().cycle().search().nodes().slots(), ElementsAre(1, 2, 0));
 }
 
 TEST_F(ExtenderHandlerTest, PodThatIsNotKnownYetIsWaitedFor) {
@@ -192,7 +192,7 @@ TEST_F(ExtenderHandlerTest, AnUnavailableHostIsReported) {
 
 TEST_F(ExtenderHandlerTest, PluginThatCannotScoreDoesNotAffectFilter) {
   const auto evaluate = host_.cycle;
-  host_.cycle = [evaluate](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
+  host_.cycle = [evaluate](const v1beta1::PlanRequest& request, v1beta1::PlanResponse* response) {
     (void)evaluate(request, response);
     response->mutable_evaluation()->mutable_score()->mutable_error()->set_plugin("Score");
     response->mutable_evaluation()->mutable_score()->mutable_error()->add_reasons("no idea");

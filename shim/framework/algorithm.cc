@@ -25,7 +25,7 @@ bool Can(const HostClient& client, v1beta1::Capability wanted) {
 }
 
 // Whether the pod's group was answered for.
-bool HasGroup(const v1beta1::CycleResponse& response) {
+bool HasGroup(const v1beta1::PlanResponse& response) {
   return response.rejection().has_group() || response.plan().has_group();
 }
 
@@ -116,15 +116,16 @@ absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time de
 
 void Algorithm::FillCycle(const AlgorithmRequest& request, size_t host) {
   request_.Clear();
-  CallHeader* const header = request_.mutable_header();
+  v1beta1::CycleRequest& cycle = *request_.mutable_cycle();
+  CallHeader* const header = cycle.mutable_header();
   header->set_attempt_id(request.attempt_id);
   header->set_exact_version(request.hosts[host].version);
   header->set_profile(request.profile->name);
-  request_.set_deadline_micros(absl::ToInt64Microseconds(request.budget));
-  request_.set_explain(request.explain);
-  request_.set_pod_uid(request.pod->uid());
-  request_.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
-  v1beta1::NodeSearch* const search = request_.mutable_search();
+  cycle.set_deadline_micros(absl::ToInt64Microseconds(request.budget));
+  cycle.set_explain(request.explain);
+  cycle.set_pod_uid(request.pod->uid());
+  cycle.set_percentage_of_nodes_to_score(request.profile->percentage_of_nodes_to_score);
+  v1beta1::NodeSearch* const search = cycle.mutable_search();
   search->set_start_offset(request.start_offset);
   if (request.profile->score_plugins.empty()) search->set_num_feasible_nodes_to_find(1);
 }
@@ -155,7 +156,7 @@ absl::StatusOr<bool> Algorithm::TryNominatedNode(const AlgorithmRequest& request
   v1beta1::FilterResponse filtered;
   if (IsFused(request.hosts)) {
     FillCycle(request, 0);
-    *request_.mutable_search() = std::move(only);
+    *request_.mutable_cycle()->mutable_search() = std::move(only);
     absl::Status called =
         CallCycle(request.hosts[0].client, request_, runner->deadline(), &response_);
     if (!called.ok()) return called;

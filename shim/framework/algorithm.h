@@ -95,15 +95,15 @@ class Algorithm {
   // The result is valid until the next Run.
   const AlgorithmResult& Run(const AlgorithmRequest& request);
   // The answer of the host in the last Run, or the merged answer of several hosts.
-  const v1beta1::CycleResponse& response() const { return response_; }
+  const v1beta1::PlanResponse& response() const { return response_; }
   // Of the last Run.
   const AlgorithmResult& result() const { return result_; }
   // One host's question and answer in the last Run, in one message about all nodes; nullopt without
   // a usable answer of this kind.
   struct FusedAnswer {
     size_t host = 0;
-    const v1beta1::CycleRequest* request = nullptr;
-    const v1beta1::CycleResponse* response = nullptr;
+    const v1beta1::PlanRequest* request = nullptr;
+    const v1beta1::PlanResponse* response = nullptr;
   };
   const std::optional<FusedAnswer>& fused_answer() const { return fused_answer_; }
   uint32_t num_candidates() const { return static_cast<uint32_t>(candidates_.size()); }
@@ -134,11 +134,11 @@ class Algorithm {
 
   const cache::ClusterState* const cluster_;
   AlgorithmResult result_;
-  v1beta1::CycleRequest request_;
+  v1beta1::PlanRequest request_;
   std::optional<FusedAnswer> fused_answer_;
   LastScores last_scores_;
-  v1beta1::CycleResponse response_;
-  v1beta1::CycleResponse main_response_;
+  v1beta1::PlanResponse response_;
+  v1beta1::PlanResponse main_response_;
   std::vector<uint32_t> candidates_;
 };
 

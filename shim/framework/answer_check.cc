@@ -238,36 +238,36 @@ absl::Status CheckPreScore(const v1beta1::PreScoreResponse& response) {
                               : absl::OkStatus();
 }
 
-const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& response) {
+const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::PlanResponse& response) {
   switch (response.outcome_case()) {
-    case v1beta1::CycleResponse::kRejection:
+    case v1beta1::PlanResponse::kRejection:
       return response.rejection().pre_filter();
-    case v1beta1::CycleResponse::kPlan:
+    case v1beta1::PlanResponse::kPlan:
       return response.plan().pre_filter();
     default:
       return response.evaluation().pre_filter();
   }
 }
 
-v1beta1::CycleEvaluation AnswersOf(v1beta1::CycleResponse response) {
+v1beta1::CycleEvaluation AnswersOf(v1beta1::PlanResponse response) {
   if (response.has_evaluation()) return std::move(*response.mutable_evaluation());
   v1beta1::CycleEvaluation answers;
   *answers.mutable_pre_filter() = PreFilterOf(response);
   return answers;
 }
 
-absl::Status CheckCycle(const v1beta1::CycleResponse& response) {
+absl::Status CheckCycle(const v1beta1::PlanResponse& response) {
   const bool is_rejected = PreFilterOf(response).has_rejection();
   switch (response.outcome_case()) {
-    case v1beta1::CycleResponse::kRejection:
+    case v1beta1::PlanResponse::kRejection:
       return is_rejected ? absl::OkStatus()
                          : WrongAnswer("Cycle rejects a pod that PreFilter accepts");
-    case v1beta1::CycleResponse::kEvaluation:
-    case v1beta1::CycleResponse::kPlan:
+    case v1beta1::PlanResponse::kEvaluation:
+    case v1beta1::PlanResponse::kPlan:
       return is_rejected ? WrongAnswer("Cycle goes on with a pod that PreFilter rejects")
                          : absl::OkStatus();
-    case v1beta1::CycleResponse::kError:
-    case v1beta1::CycleResponse::OUTCOME_NOT_SET:
+    case v1beta1::PlanResponse::kError:
+    case v1beta1::PlanResponse::OUTCOME_NOT_SET:
       break;
   }
   return WrongAnswer("Cycle answers nothing");

@@ -15,6 +15,7 @@
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
 #include "outboard/v1beta1/reserve.pb.h"
@@ -37,15 +38,15 @@ v1beta1::Code CodeOfAnswer(const Response& answer) {
   return answer.has_rejection() ? answer.rejection().code() : v1beta1::CODE_SUCCESS;
 }
 
-// The PreFilter answer in a Cycle answer of any outcome; empty if there is none. Pure.
-const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::CycleResponse& response);
+// The PreFilter answer in a Plan answer of any outcome; empty if there is none. Pure.
+const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::PlanResponse& response);
 
-// The answers point by point in a Cycle answer; only PreFilter's if nodes were not evaluated. Pure.
-v1beta1::CycleEvaluation AnswersOf(v1beta1::CycleResponse response);
+// The answers point by point in a Plan answer; only PreFilter's if nodes were not evaluated. Pure.
+v1beta1::CycleEvaluation AnswersOf(v1beta1::PlanResponse response);
 
-// Checks the form of a Cycle answer: that it has an outcome that belongs to its PreFilter answer.
-// Its parts are checked where they are used. Pure. Errors: INTERNAL, with the fault.
-absl::Status CheckCycle(const v1beta1::CycleResponse& response);
+// Checks the form of a Plan or Cycle answer: that it has an outcome that belongs to its PreFilter
+// answer. Its parts are checked where they are used. Pure. Errors: INTERNAL, with the fault.
+absl::Status CheckCycle(const v1beta1::PlanResponse& response);
 
 // Checks a PreFilterResponse. Pure.
 // Errors: INTERNAL, with the fault.

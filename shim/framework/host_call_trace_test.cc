@@ -39,7 +39,7 @@ class HostCallTraceTest : public ::testing::Test {
         return v1beta1::PreFilterResponse();
       };
       host.filter = [this](const FilterRequest&) {
-        v1beta1::CycleResponse all;
+        v1beta1::PlanResponse all;
         scripted_[0].Feasible(&all);
         return all.evaluation().filter();
       };

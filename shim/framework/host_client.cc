@@ -30,8 +30,8 @@ absl::StatusCode CodeOf(v1beta1::CallError::Reason reason) {
 
 }  // namespace
 
-absl::Status CallCycle(HostClient* client, const v1beta1::CycleRequest& request,
-                       absl::Time deadline, v1beta1::CycleResponse* response) {
+absl::Status CallCycle(HostClient* client, const v1beta1::PlanRequest& request, absl::Time deadline,
+                       v1beta1::PlanResponse* response) {
   const absl::Status called = client->Cycle(request, deadline, response);
   return called.ok() ? CheckCycle(*response) : called;
 }

@@ -16,9 +16,9 @@
 #include "absl/time/time.h"
 #include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
-#include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_bind.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
@@ -88,10 +88,11 @@ class HostClient {
   // Takes what the host pushed since the last call; does not wait.
   virtual std::vector<v1beta1::SyncResponse> TakePushes() = 0;
 
-  // The fast path. FAILED_PRECONDITION if the host does not have FUSED_CYCLE. `response` is reused
-  // between calls to save allocations.
-  virtual absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time deadline,
-                             v1beta1::CycleResponse* response) = 0;
+  // The fast path: PlanService of a host with BATCH or GROUP_PLAN, otherwise CycleService, to which
+  // only `request.cycle()` goes. FAILED_PRECONDITION if the host does not have FUSED_CYCLE.
+  // `response` is reused between calls to save allocations.
+  virtual absl::Status Cycle(const v1beta1::PlanRequest& request, absl::Time deadline,
+                             v1beta1::PlanResponse* response) = 0;
 
   virtual absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
                                                                absl::Time deadline) = 0;
@@ -149,8 +150,8 @@ class HostClient {
 };
 
 // HostClient::Cycle, and INTERNAL for an answer of no valid form (CheckCycle).
-absl::Status CallCycle(HostClient* client, const v1beta1::CycleRequest& request,
-                       absl::Time deadline, v1beta1::CycleResponse* response);
+absl::Status CallCycle(HostClient* client, const v1beta1::PlanRequest& request, absl::Time deadline,
+                       v1beta1::PlanResponse* response);
 
 // The reason in a failed call's status; REASON_UNSPECIFIED if the call failed on the way.
 v1beta1::CallError::Reason CallErrorReason(const absl::Status& status);

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "shim/framework/algorithm.h"
 #include "shim/framework/host_call_trace.h"
 #include "shim/kube/objects.h"
@@ -19,8 +19,8 @@ struct AnsweredCycle {
   const std::string& host_name;
   const kube::PodObject& pod;
   const AlgorithmProfile& profile;
-  const v1beta1::CycleRequest& request;
-  const v1beta1::CycleResponse& response;
+  const v1beta1::PlanRequest& request;
+  const v1beta1::PlanResponse& response;
   const AlgorithmResult& result;
   // The length of the searched list, and how many feasible nodes were enough.
   uint32_t num_candidates = 0;

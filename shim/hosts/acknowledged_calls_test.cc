@@ -71,8 +71,8 @@ TEST_F(AcknowledgedCallsTest, WithoutAnAcknowledgementTheCallIsStaleAndNotSent) 
   Send(2);
   const absl::Status unanswered = PreFilter(SteadyNow() + absl::Milliseconds(100));
   EXPECT_EQ(framework::CallErrorReason(unanswered), CallError::REASON_STALE) << unanswered;
-  CycleRequest cycle;
-  CycleResponse response;
+  PlanRequest cycle;
+  PlanResponse response;
   EXPECT_EQ(framework::CallErrorReason(
                 client_->Cycle(cycle, SteadyNow() + absl::Milliseconds(100), &response)),
             CallError::REASON_STALE);

@@ -17,9 +17,9 @@
 #include "google/protobuf/message.h"
 #include "gtest/gtest.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
-#include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
@@ -50,7 +50,8 @@ std::vector<const Message*> AllAnswers() {
           &PreScoreResponse::default_instance(),    &ScoreResponse::default_instance(),
           &SortKeysResponse::default_instance(),    &PreEnqueueResponse::default_instance(),
           &ReserveResponse::default_instance(),     &UnreserveResponse::default_instance(),
-          &PermitResponse::default_instance(),      &PreBindResponse::default_instance()};
+          &PermitResponse::default_instance(),      &PreBindResponse::default_instance(),
+          &PlanResponse::default_instance()};
 }
 
 void AppendVarint(uint64_t value, std::string* out) {
@@ -180,16 +181,16 @@ TEST(AnswerSize, TheLargestUsefulAnswersAreBelowTheLimit) {
     add("Cycle, all of these", cycle);
   }
   {
-    CycleResponse cycle;
+    PlanResponse plan;
     for (int i = 0; i < 4096; ++i) {
-      PlannedPlacement* placement = cycle.mutable_plan()->add_placements();
+      PlannedPlacement* placement = plan.mutable_plan()->add_placements();
       placement->set_pod_uid(PodUid(i));
       placement->set_slot(kManyNodes);
       placement->set_processed(kManyNodes);
       placement->set_feasible(kManyNodes);
-      cycle.mutable_plan()->mutable_group()->add_pod_uids(PodUid(i));
+      plan.mutable_plan()->mutable_group()->add_pod_uids(PodUid(i));
     }
-    add("Cycle, a group of 4,096", cycle);
+    add("Plan, a group of 4,096", plan);
   }
   {
     // 110 victims on the node, and the nodes for the other 4,095 pods of the group.

@@ -156,12 +156,13 @@ class BadConnectionsTest : public ::testing::Test {
   // Some calls; each ends in time, with any result.
   void CallAround(GrpcHostClient* client, uint64_t attempt) {
     const absl::Time began = SteadyNow();
-    CycleRequest cycle;
+    PlanRequest request;
+    CycleRequest& cycle = *request.mutable_cycle();
     cycle.mutable_header()->set_attempt_id(attempt);
     cycle.mutable_header()->set_exact_version(1);
     cycle.set_deadline_micros(100000);
-    CycleResponse response;
-    client->Cycle(cycle, SteadyNow() + kDeadline, &response).IgnoreError();
+    PlanResponse response;
+    client->Cycle(request, SteadyNow() + kDeadline, &response).IgnoreError();
     FilterRequest filter;
     client->Filter(filter, SteadyNow() + kDeadline).IgnoreError();
     SyncRequest delta;

@@ -13,7 +13,8 @@
 
 namespace outboard::hosts {
 
-// The calls for pods. Handshakes, probes and the change stream are not among them.
+// The calls for pods. Handshakes, probes and the change stream are not among them. Plan, which a
+// host has in place of Cycle, counts as Cycle.
 enum class Call : uint8_t {
   kCycle,
   kPreFilter,

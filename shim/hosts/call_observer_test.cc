@@ -56,8 +56,8 @@ class CallObserverTest : public ::testing::Test {
   }
   static absl::Time Soon() { return SteadyNow() + absl::Seconds(30); }
   absl::Status Cycle(absl::Time deadline = Soon()) {
-    CycleRequest request;
-    request.mutable_header()->set_attempt_id(++attempt_);
+    PlanRequest request;
+    request.mutable_cycle()->mutable_header()->set_attempt_id(++attempt_);
     return client_.Cycle(request, deadline, &response_);
   }
   // The host's account of its evaluation.
@@ -74,7 +74,7 @@ class CallObserverTest : public ::testing::Test {
   HostLoop loop_;
   Record record_;
   GrpcHostClient client_;
-  CycleResponse response_;
+  PlanResponse response_;
   uint64_t attempt_ = 0;
 };
 
@@ -151,8 +151,8 @@ TEST_F(CallObserverTest, AnAccountCountsOnce) {
 }
 
 TEST_F(CallObserverTest, CyclesThatNoPodWaitsForAreNotObserved) {
-  CycleRequest request;
-  request.mutable_header()->set_attempt_id(++attempt_);
+  PlanRequest request;
+  request.mutable_cycle()->mutable_header()->set_attempt_id(++attempt_);
   const absl::Time limit = Soon();
   while (!client_.StartCycle(request) && SteadyNow() < limit) loop_.Wait(limit);
   while (client_.cycle_under_way() && !client_.TakeCycle() && SteadyNow() < limit)

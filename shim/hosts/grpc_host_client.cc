@@ -153,9 +153,11 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       info_(std::move(host.info)),
       awaits_acks_(Can(info_, CAPABILITY_ACKS_EVERY_VERSION) &&
                    !Can(info_, CAPABILITY_INLINE_NODES)),
+      plans_(Can(info_, CAPABILITY_BATCH) || Can(info_, CAPABILITY_GROUP_PLAN)),
       host_stub_(PluginHostService::NewStub(channel_)),
       state_stub_(ClusterStateService::NewStub(channel_)),
       cycle_stub_(CycleService::NewStub(channel_)),
+      plan_stub_(PlanService::NewStub(channel_)),
       pre_filter_stub_(PreFilterService::NewStub(channel_)),
       filter_stub_(FilterService::NewStub(channel_)),
       post_filter_stub_(PostFilterService::NewStub(channel_)),
@@ -220,8 +222,8 @@ absl::Status GrpcHostClient::AwaitAcknowledgement(absl::Time deadline) {
   return framework::CallErrorStatus(stale);
 }
 
-absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadline,
-                                   CycleResponse* response) {
+absl::Status GrpcHostClient::Cycle(const PlanRequest& request, absl::Time deadline,
+                                   PlanResponse* response) {
   if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok()) return ready;
   const CallTimer timer(call_observer_, Call::kCycle);
   absl::Status status = Exchange(request, deadline, response);
@@ -231,17 +233,21 @@ absl::Status GrpcHostClient::Cycle(const CycleRequest& request, absl::Time deadl
   return status;
 }
 
-absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time deadline,
-                                      CycleResponse* response) {
+void GrpcHostClient::OpenCycleStream() {
+  if (cycle_ != nullptr) return;
+  cycle_ =
+      plans_ ? new CycleStream(loop_, plan_stub_.get()) : new CycleStream(loop_, cycle_stub_.get());
+  cycle_introduced_ = false;
+}
+
+absl::Status GrpcHostClient::Exchange(const PlanRequest& request, absl::Time deadline,
+                                      PlanResponse* response) {
   bool answered;
-  if (cycle_ == nullptr) {
-    cycle_ = new CycleStream(loop_, cycle_stub_.get());
-    cycle_introduced_ = false;
-  }
+  OpenCycleStream();
   if (!std::exchange(cycle_introduced_, true)) {
-    CycleRequest first = request;
-    first.mutable_header()->set_session_id(session_id_);
-    first.mutable_header()->set_instance(instance_);
+    PlanRequest first = request;
+    first.mutable_cycle()->mutable_header()->set_session_id(session_id_);
+    first.mutable_cycle()->mutable_header()->set_instance(instance_);
     answered = cycle_->Exchange(first, deadline, response);
   } else {
     answered = cycle_->Exchange(request, deadline, response);
@@ -259,40 +265,39 @@ absl::Status GrpcHostClient::Exchange(const CycleRequest& request, absl::Time de
     return why;
   }
   if (response->has_error()) return framework::CallErrorStatus(response->error());
-  if (response->attempt_id() != request.header().attempt_id()) {
+  const uint64_t asked = request.cycle().header().attempt_id();
+  if (response->attempt_id() != asked) {
     // Its later answers would be those of earlier calls, too.
     std::exchange(cycle_, nullptr)->Abandon();
-    return absl::InternalError(absl::StrCat("the host answered attempt ", response->attempt_id(),
-                                            " instead of ", request.header().attempt_id()));
+    return absl::InternalError(
+        absl::StrCat("the host answered attempt ", response->attempt_id(), " instead of ", asked));
   }
   return absl::OkStatus();
 }
 
-bool GrpcHostClient::StartCycle(const CycleRequest& request) {
+bool GrpcHostClient::StartCycle(const PlanRequest& request) {
   if (lost_ || is_behind()) return false;
-  if (cycle_ == nullptr) {
-    cycle_ = new CycleStream(loop_, cycle_stub_.get());
-    cycle_introduced_ = false;
-  }
+  OpenCycleStream();
   if (!cycle_->CanBegin()) return false;
-  CycleRequest sent = request;
-  sent.mutable_header()->clear_session_id();
-  sent.mutable_header()->clear_instance();
+  PlanRequest sent = request;
+  CallHeader* const header = sent.mutable_cycle()->mutable_header();
+  header->clear_session_id();
+  header->clear_instance();
   if (!std::exchange(cycle_introduced_, true)) {
-    sent.mutable_header()->set_session_id(session_id_);
-    sent.mutable_header()->set_instance(instance_);
+    header->set_session_id(session_id_);
+    header->set_instance(instance_);
   }
   cycle_->Begin(sent);
   return true;
 }
 
-std::optional<absl::StatusOr<CycleResponse>> GrpcHostClient::TakeCycle() {
+std::optional<absl::StatusOr<PlanResponse>> GrpcHostClient::TakeCycle() {
   if (!cycle_under_way()) return std::nullopt;
   if (cycle_->broken()) {
     std::exchange(cycle_, nullptr)->Abandon();
     return absl::UnavailableError("the Cycle stream broke");
   }
-  CycleResponse response;
+  PlanResponse response;
   if (!cycle_->TryTake(&response)) return std::nullopt;
   if (response.has_error()) return framework::CallErrorStatus(response.error());
   return response;

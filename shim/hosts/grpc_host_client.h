@@ -14,6 +14,7 @@
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
+#include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/post_bind.grpc.pb.h"
 #include "outboard/v1beta1/post_filter.grpc.pb.h"
@@ -85,17 +86,17 @@ class GrpcHostClient final : public framework::HostClient {
   }
   // A cycle whose answer the scheduler does not wait for; one at a time. False: the stream is not
   // open yet, or an answer is outstanding.
-  bool StartCycle(const v1beta1::CycleRequest& request);
+  bool StartCycle(const v1beta1::PlanRequest& request);
   // The answer once it has arrived; an error if the stream broke.
-  std::optional<absl::StatusOr<v1beta1::CycleResponse>> TakeCycle();
+  std::optional<absl::StatusOr<v1beta1::PlanResponse>> TakeCycle();
   bool cycle_under_way() const;
   // Stops waiting.
   void DropCycle();
   bool sending() const override;
   void SendChanges(const v1beta1::SyncRequest& request) override;
   std::vector<v1beta1::SyncResponse> TakePushes() override;
-  absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time deadline,
-                     v1beta1::CycleResponse* response) override;
+  absl::Status Cycle(const v1beta1::PlanRequest& request, absl::Time deadline,
+                     v1beta1::PlanResponse* response) override;
   absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
                                                        absl::Time deadline) override;
   absl::StatusOr<v1beta1::FilterResponse> Filter(v1beta1::FilterRequest request,
@@ -145,8 +146,10 @@ class GrpcHostClient final : public framework::HostClient {
   framework::PendingAnswer<Response> Begin(Call call_kind, Stub* stub, Prepare prepare,
                                            Request request, absl::Time deadline);
   // Cycle, without observing it. `response` is empty unless the host answered.
-  absl::Status Exchange(const v1beta1::CycleRequest& request, absl::Time deadline,
-                        v1beta1::CycleResponse* response);
+  absl::Status Exchange(const v1beta1::PlanRequest& request, absl::Time deadline,
+                        v1beta1::PlanResponse* response);
+  // Opens the stream unless it is open.
+  void OpenCycleStream();
   // Whether a call can begin: waits for the acknowledgement of all changes if the host asks for it.
   absl::Status AwaitAcknowledgement(absl::Time deadline);
   bool is_behind() const { return awaits_acks_ && acknowledged_version_ < sent_version_; }
@@ -161,11 +164,13 @@ class GrpcHostClient final : public framework::HostClient {
   const std::string instance_;
   const v1beta1::GetHostInfoResponse info_;
   const bool awaits_acks_;
+  const bool plans_;  // PlanService in place of CycleService
   CallObserver* call_observer_ = nullptr;
 
   std::unique_ptr<v1beta1::PluginHostService::Stub> host_stub_;
   std::unique_ptr<v1beta1::ClusterStateService::Stub> state_stub_;
   std::unique_ptr<v1beta1::CycleService::Stub> cycle_stub_;
+  std::unique_ptr<v1beta1::PlanService::Stub> plan_stub_;
   std::unique_ptr<v1beta1::PreFilterService::Stub> pre_filter_stub_;
   std::unique_ptr<v1beta1::FilterService::Stub> filter_stub_;
   std::unique_ptr<v1beta1::PostFilterService::Stub> post_filter_stub_;

@@ -64,11 +64,12 @@ class GrpcHostClientStressTest : public ::testing::Test {
     client_->SendChanges(delta);
   }
 
-  CycleRequest NextCycle() {
-    CycleRequest request;
-    request.mutable_header()->set_attempt_id(++attempt_);
-    request.mutable_header()->set_exact_version(version_);
-    request.set_pod_uid("pod");
+  PlanRequest NextCycle() {
+    PlanRequest request;
+    CycleRequest& cycle = *request.mutable_cycle();
+    cycle.mutable_header()->set_attempt_id(++attempt_);
+    cycle.mutable_header()->set_exact_version(version_);
+    cycle.set_pod_uid("pod");
     return request;
   }
 
@@ -86,7 +87,7 @@ class GrpcHostClientStressTest : public ::testing::Test {
   std::unique_ptr<FakeHost> host_;
   HostLoop loop_;
   std::unique_ptr<GrpcHostClient> client_;
-  CycleResponse response_;
+  PlanResponse response_;
   int hosts_ = 0;
   int64_t version_ = 0;
   uint64_t attempt_ = 0;

@@ -100,7 +100,7 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
   for (const auto& instance : host->second.instances) {
     if (!instance->awaits_shadow_cycle() || instance->shares.count(cycle.profile.name) == 0)
       continue;
-    const uint64_t attempt_id = cycle.request.header().attempt_id();
+    const uint64_t attempt_id = cycle.request.cycle().header().attempt_id();
     if (!instance->is_fused()) {
       const framework::HostCallTrace trace = TraceOf(cycle);
       StartChain({cycle.host_name, cycle.pod, cycle.profile, attempt_id, trace, cycle.result,
@@ -109,8 +109,9 @@ void HostRegistry::OnCycle(const framework::AnsweredCycle& cycle, absl::Time now
       continue;
     }
     Follow(instance.get(), now);
-    v1beta1::CycleRequest request = cycle.request;
-    request.mutable_header()->set_exact_version(scheduler_->cluster()->VersionOf(instance->cursor));
+    v1beta1::PlanRequest request = cycle.request;
+    request.mutable_cycle()->mutable_header()->set_exact_version(
+        scheduler_->cluster()->VersionOf(instance->cursor));
     if (!instance->grpc_client->StartCycle(request)) continue;
     ShadowCycle served = ServedCycle(cycle, *instance);
     served.attempt_id = attempt_id;

@@ -150,7 +150,7 @@ void InlineHost::FillPods(Request* request) {
   }
 }
 
-absl::Status InlineHost::Cycle(const CycleRequest&, absl::Time, CycleResponse*) {
+absl::Status InlineHost::Cycle(const PlanRequest&, absl::Time, PlanResponse*) {
   return NotServed("fused cycle");
 }
 

@@ -46,7 +46,7 @@ class InlineHost final : public framework::HostClient {
   // No cache to update, and no pushes.
   void SendChanges(const v1beta1::SyncRequest&) override {}
   std::vector<v1beta1::SyncResponse> TakePushes() override { return {}; }
-  absl::Status Cycle(const v1beta1::CycleRequest&, absl::Time, v1beta1::CycleResponse*) override;
+  absl::Status Cycle(const v1beta1::PlanRequest&, absl::Time, v1beta1::PlanResponse*) override;
 
   absl::StatusOr<v1beta1::PreFilterResponse> PreFilter(v1beta1::PreFilterRequest request,
                                                        absl::Time deadline) override;

@@ -24,7 +24,8 @@ inline constexpr MetricSpec kHostCallDuration{
     MetricType::kHistogram,
     {"host", "call"},
     {0.00001, 1.5, 32},
-    "Latency of calls of a plugin host's serving instance, seen from the shim; call is the RPC."};
+    "Latency of calls of a plugin host's serving instance, seen from the shim; call is the RPC; "
+    "Plan counts as Cycle."};
 inline constexpr MetricSpec kHostEvaluationDuration{
     "outboard_host_evaluation_duration_seconds",
     MetricType::kHistogram,

@@ -11,8 +11,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "google/protobuf/map.h"
-#include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "shim/framework/algorithm.h"
 #include "shim/kube/objects.h"
 
@@ -148,7 +148,7 @@ class Observer {
   // The algorithm ran. `response` is what the host answered.
   virtual void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile& profile,
                            const framework::AlgorithmResult& result,
-                           const v1beta1::CycleResponse& response, absl::Duration elapsed) {}
+                           const v1beta1::PlanResponse& response, absl::Duration elapsed) {}
   // An attempt ended. `message` is empty if the pod was scheduled, else the text of its event.
   virtual void OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,
                             AttemptResult result, const std::string& node_name,

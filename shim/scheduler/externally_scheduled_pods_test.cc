@@ -92,7 +92,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
     return pods_.Evaluate(kProfile, *pod_, Slots(names), now_, &evaluation_);
   }
   // One rejected node in the middle of three.
-  static void RejectSecond(v1beta1::CycleResponse* response) {
+  static void RejectSecond(v1beta1::PlanResponse* response) {
     response->mutable_evaluation()->mutable_pre_filter();
     v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
     filter->set_processed(3);
@@ -120,7 +120,7 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
 };
 
 TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     RejectSecond(response);
     return absl::OkStatus();
   };
@@ -133,7 +133,7 @@ TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
   EXPECT_EQ(evaluation_.reasons[0].reasons(0), "model mismatch");
 
   ASSERT_THAT(host_.cycles, SizeIs(1));
-  const v1beta1::CycleRequest& asked = host_.cycles[0];
+  const v1beta1::CycleRequest& asked = host_.cycles[0].cycle();
   EXPECT_EQ(asked.pod_uid(), "uid-p");
   EXPECT_EQ(asked.header().profile(), kProfile);
   EXPECT_EQ(asked.search().num_feasible_nodes_to_find(), 3u);
@@ -147,24 +147,25 @@ TEST_F(ExternallyScheduledPodsTest, EvaluatesEveryNodeOnceInOneMessage) {
 
 TEST_F(ExternallyScheduledPodsTest, AttemptEndsOnTheHost) {
   host_.num_nodes = 3;
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     RejectSecond(response);
     return absl::OkStatus();
   };
   ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
   ASSERT_TRUE(Evaluate({"a", "b", "c"}).ok());
-  EXPECT_NE(host_.cycles[0].header().attempt_id(), host_.cycles[1].header().attempt_id());
+  EXPECT_NE(host_.cycles[0].cycle().header().attempt_id(),
+            host_.cycles[1].cycle().header().attempt_id());
   ASSERT_FALSE(host_.changes.empty());
   EXPECT_THAT(host_.changes.back().ended_attempts(),
-              ElementsAre(host_.cycles[0].header().attempt_id()));
+              ElementsAre(host_.cycles[0].cycle().header().attempt_id()));
 }
 
 TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout) {
-  host_.cycle = [](const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest& request, v1beta1::PlanResponse* response) {
     v1beta1::PreFilterResponse* pre_filter = response->mutable_evaluation()->mutable_pre_filter();
     pre_filter->mutable_node_names()->add_names("b");
     pre_filter->add_restricted_by("Fit");
-    const uint32_t count = static_cast<uint32_t>(request.search().nodes().slots_size());
+    const uint32_t count = static_cast<uint32_t>(request.cycle().search().nodes().slots_size());
     response->mutable_evaluation()->mutable_filter()->set_processed(count);
     response->mutable_evaluation()->mutable_filter()->set_feasible(
         std::string(1, static_cast<char>((1 << count) - 1)));
@@ -179,11 +180,11 @@ TEST_F(ExternallyScheduledPodsTest, NodesThatPreFilterLeavesOutAreNotAskedAbout)
   EXPECT_EQ(evaluation_.reasons[0].reasons(0), "node(s) didn't satisfy plugin(s) [Fit]");
   EXPECT_EQ(evaluation_.reasons[0].code(), v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE);
   ASSERT_THAT(host_.cycles, SizeIs(2));
-  EXPECT_THAT(host_.cycles[1].search().nodes().slots(), ElementsAre(1));
+  EXPECT_THAT(host_.cycles[1].cycle().search().nodes().slots(), ElementsAre(1));
 }
 
 TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     v1beta1::PluginStatus* rejection =
         response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Model");
@@ -197,7 +198,7 @@ TEST_F(ExternallyScheduledPodsTest, APreFilterRejectionCoversAllNodes) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     response->mutable_evaluation()->mutable_pre_filter();
     v1beta1::PluginStatus* error =
         response->mutable_evaluation()->mutable_filter()->mutable_error();
@@ -215,7 +216,7 @@ TEST_F(ExternallyScheduledPodsTest, APluginFailureIsNotAHostFailure) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     RejectSecond(response);
     response->mutable_evaluation()->mutable_score()->mutable_error()->set_plugin("Spread");
     response->mutable_evaluation()->mutable_score()->mutable_error()->add_reasons("no idea");
@@ -228,7 +229,7 @@ TEST_F(ExternallyScheduledPodsTest, FailureToScoreLeavesVerdicts) {
 }
 
 TEST_F(ExternallyScheduledPodsTest, BadAnswersOpenTheBreaker) {
-  host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     RejectSecond(response);
     response->mutable_evaluation()->mutable_filter()->set_processed(2);
     return absl::OkStatus();

@@ -55,7 +55,7 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
       pod->resource_version = absl::StrCat(++resource_version_);
       scheduler_->events()->OnPodUpsert(pod, now_);
     }
-    host_.cycle = [this](const auto&, v1beta1::CycleResponse* response) {
+    host_.cycle = [this](const auto&, v1beta1::PlanResponse* response) {
       *response = answer_;
       return absl::OkStatus();
     };
@@ -94,13 +94,13 @@ class SchedulerExplainTest : public ::testing::Test, public Observer {
   };
   std::vector<Seen> seen_;
   std::vector<std::string> messages_;
-  v1beta1::CycleResponse answer_;
+  v1beta1::PlanResponse answer_;
   absl::Time now_ = absl::FromUnixSeconds(1000);
   std::unique_ptr<Scheduler> scheduler_;
 
  private:
   void OnAlgorithm(const kube::PodObject& pod, const framework::AlgorithmProfile&,
-                   const framework::AlgorithmResult& result, const v1beta1::CycleResponse&,
+                   const framework::AlgorithmResult& result, const v1beta1::PlanResponse&,
                    absl::Duration) override {
     Seen& seen = seen_.emplace_back();
     seen.pod = pod.pod.name();

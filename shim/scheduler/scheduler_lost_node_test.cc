@@ -94,7 +94,7 @@ class LostNodeTest : public ::testing::Test {
     pod->resource_version = "1";
     scheduler_.events()->OnPodUpsert(pod, now_);
     ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-    waiting_.emplace_back(uid, host_.cycles.back().header().attempt_id());
+    waiting_.emplace_back(uid, host_.cycles.back().cycle().header().attempt_id());
   }
 
   absl::Time now_ = absl::FromUnixSeconds(1000);

@@ -247,8 +247,8 @@ TEST_F(SchedulerPreemptionTest, ARejectionEndsThePodsMessage) {
               ElementsAre(absl::StrCat("event p: ", kNoFit, " preemption: not helpful."),
                           "patch p Unschedulable -"));
   ASSERT_THAT(asked_, SizeIs(1));
-  EXPECT_EQ(asked_[0].header().attempt_id(), host_.cycles[0].header().attempt_id());
-  EXPECT_EQ(asked_[0].header().exact_version(), host_.cycles[0].header().exact_version());
+  EXPECT_EQ(asked_[0].header().attempt_id(), host_.cycles[0].cycle().header().attempt_id());
+  EXPECT_EQ(asked_[0].header().exact_version(), host_.cycles[0].cycle().header().exact_version());
   EXPECT_THAT(observer_.calls, ElementsAre(v1beta1::CODE_UNSCHEDULABLE));
   EXPECT_THAT(observer_.preemptions, IsEmpty());
 }
@@ -263,7 +263,7 @@ TEST_F(SchedulerPreemptionTest, ARejectionKeepsOrClearsTheNomination) {
   for (const bool clear : {false, true}) {
     answer.mutable_rejection()->set_clear_nomination(clear);
     Answer(answer);
-    host_.cycle = [](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+    host_.cycle = [](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
       v1beta1::PluginStatus* rejection =
           response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
       rejection->set_plugin("Fit");
@@ -287,7 +287,7 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
   pod->pod.set_nominated_node_name("n2");
   const uint32_t nominated = scheduler_.cluster()->SlotOf("n2");
   bool fits = false;
-  host_.cycle = [&](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [&](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     host_.num_nodes = 1;
     if (fits) {
       host_.Feasible(response);
@@ -299,7 +299,7 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
   };
   host_.filter = [&](const v1beta1::FilterRequest& request) {
     EXPECT_FALSE(request.search().has_nodes());
-    v1beta1::CycleResponse all;
+    v1beta1::PlanResponse all;
     host_.Infeasible("Fit", "full", &all);
     return all.evaluation().filter();
   };
@@ -307,7 +307,7 @@ TEST_F(SchedulerPreemptionTest, TheNominatedNodeIsTriedAloneFirst) {
   Upsert(pod);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(host_.cycles, SizeIs(1));
-  EXPECT_THAT(host_.cycles[0].search().nodes().slots(), ElementsAre(nominated));
+  EXPECT_THAT(host_.cycles[0].cycle().search().nodes().slots(), ElementsAre(nominated));
   EXPECT_THAT(effects_.binds, IsEmpty());
   scheduler_.events()->OnPodDelete("uid-p", now_);
 

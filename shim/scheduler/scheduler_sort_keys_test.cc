@@ -82,7 +82,7 @@ class SortKeysTest : public ::testing::Test {
     scheduler_.events()->OnPodUpsert(pod, now_);
   }
   void RejectAll() {
-    host_.cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+    host_.cycle = [this](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
       host_.Infeasible("Fit", "full", response);
       return absl::OkStatus();
     };

@@ -105,7 +105,7 @@ class SchedulerTest : public ::testing::Test {
     plan.wake_up_events["Fit"] = {queue::NodeEvent(queue::kAdd)};
     scheduler_.SetPlan(plan);
   }
-  static void RejectGang(const char* why, v1beta1::CycleResponse* response) {
+  static void RejectGang(const char* why, v1beta1::PlanResponse* response) {
     v1beta1::PluginStatus* rejection =
         response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
     rejection->set_plugin("Gang");
@@ -226,8 +226,8 @@ TEST_F(SchedulerTest, SendsChangesBeforeTheCallThatNeedsThem) {
   scheduler_.ScheduleOne(now_);
   ASSERT_THAT(host_.cycles, SizeIs(1));
   ASSERT_FALSE(host_.changes.empty());
-  EXPECT_EQ(host_.cycles[0].header().exact_version(), host_.changes.back().version());
-  EXPECT_EQ(host_.cycles[0].pod_uid(), "uid-p");
+  EXPECT_EQ(host_.cycles[0].cycle().header().exact_version(), host_.changes.back().version());
+  EXPECT_EQ(host_.cycles[0].cycle().pod_uid(), "uid-p");
 }
 
 TEST_F(SchedulerTest, ReportsThatThereAreNoNodes) {
@@ -259,7 +259,7 @@ TEST_F(SchedulerTest, AnUnschedulablePodWaitsForAnEventThatItsRejectorNamed) {
 
 TEST_F(SchedulerTest, ObjectsReachTheHostAndWakeThePodsThatTheyMayHelp) {
   AddNode("n");
-  host_.cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  host_.cycle = [this](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     host_.Infeasible("Volumes", "node(s) had no volume", response);
     return absl::OkStatus();
   };
@@ -652,7 +652,7 @@ TEST_F(GuardedSchedulerTest, RefusesAPlacementThatDoesNotFit) {
 
 // An answer that places these pods on these slots.
 void PlaceAll(const std::vector<std::pair<std::string, uint32_t>>& pods, bool group,
-              v1beta1::CycleResponse* response) {
+              v1beta1::PlanResponse* response) {
   response->mutable_evaluation()->mutable_pre_filter();
   for (const auto& [uid, slot] : pods) {
     v1beta1::PlannedPlacement* placement = response->mutable_plan()->add_placements();
@@ -691,7 +691,7 @@ TEST_F(SchedulerTest, PlacesTheNextPodsWithTheFirst) {
   host_.cycle = nullptr;
   AddPod("d");
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles[1].search().start_offset(), 3u % 2);
+  EXPECT_EQ(host_.cycles[1].cycle().search().start_offset(), 3u % 2);
 }
 
 TEST_F(SchedulerTest, OffersNoPodsThatOthersHaveASayIn) {
@@ -733,7 +733,7 @@ TEST_F(SchedulerTest, DropsThoseBehindAPodThatLostItsPlace) {
   host_.cycle = nullptr;
   host_.num_nodes = 2;
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles[1].pod_uid(), "uid-c");
+  EXPECT_EQ(host_.cycles[1].cycle().pod_uid(), "uid-c");
   std::set<uint64_t> ended;
   for (const auto& change : host_.changes)
     ended.insert(change.ended_attempts().begin(), change.ended_attempts().end());
@@ -804,7 +804,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   AddPod("single");
   host_.cycle = [](const auto& request, auto* response) {
     response->mutable_evaluation()->mutable_pre_filter();
-    if (request.pod_uid() == "uid-single") {
+    if (request.cycle().pod_uid() == "uid-single") {
       response->mutable_evaluation()->mutable_filter()->set_processed(1);
       response->mutable_evaluation()->mutable_filter()->set_feasible("\1");
       return absl::OkStatus();
@@ -812,7 +812,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
     RejectGang("2 of 3 members fit", response);
     for (const char* name : {"a", "b", "c", "gone"}) {
       const std::string uid = absl::StrCat("uid-", name);
-      if (uid != request.pod_uid())
+      if (uid != request.cycle().pod_uid())
         response->mutable_rejection()->mutable_group()->add_pod_uids(uid);
     }
     return absl::OkStatus();
@@ -825,7 +825,7 @@ TEST_F(SchedulerTest, MembersOfARejectedGroupShareTheAnswer) {
   for (const char* name : {"a", "b", "c"})
     EXPECT_EQ(scheduler_.queue().Find(absl::StrCat("uid-", name))->attempts, 1) << name;
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
-  EXPECT_EQ(host_.cycles.back().pod_uid(), "uid-single");
+  EXPECT_EQ(host_.cycles.back().cycle().pod_uid(), "uid-single");
   // Members that wait for something else are not in the queue, and stay where they are.
   effects_.events.clear();
   AddNode("n2");
@@ -867,7 +867,7 @@ TEST_F(SchedulerTest, MembersWithNominatedNodesAreSentTogether) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   ASSERT_THAT(host_.cycles, SizeIs(1));
   EXPECT_TRUE(host_.cycles[0].place_group());
-  EXPECT_FALSE(host_.cycles[0].search().has_nodes());
+  EXPECT_FALSE(host_.cycles[0].cycle().search().has_nodes());
   ASSERT_THAT(effects_.binds, SizeIs(2));
   EXPECT_EQ(effects_.binds[0].node_name, "n2");
   EXPECT_EQ(effects_.binds[1].node_name, "n1");
@@ -880,8 +880,8 @@ TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
   auto pod = std::make_shared<kube::PodObject>(*MakePod("a", 100, "job"));
   pod->pod.set_nominated_node_name("n2");
   scheduler_.events()->OnPodUpsert(pod, now_);
-  host_.cycle = [this](const v1beta1::CycleRequest& request, auto* response) {
-    host_.num_nodes = request.search().has_nodes() ? 1 : 2;
+  host_.cycle = [this](const v1beta1::PlanRequest& request, auto* response) {
+    host_.num_nodes = request.cycle().search().has_nodes() ? 1 : 2;
     host_.Feasible(response);
     return absl::OkStatus();
   };
@@ -889,7 +889,7 @@ TEST_F(SchedulerTest, APodScheduledAloneGetsItsNominatedNode) {
   ASSERT_THAT(host_.cycles, SizeIs(2));
   EXPECT_TRUE(host_.cycles[0].place_group());
   EXPECT_FALSE(host_.cycles[1].place_group());
-  EXPECT_THAT(host_.cycles[1].search().nodes().slots(), ElementsAre(1));
+  EXPECT_THAT(host_.cycles[1].cycle().search().nodes().slots(), ElementsAre(1));
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(effects_.binds[0].node_name, "n2");
 }

@@ -19,9 +19,9 @@ using queue::QueuedPod;
 using Outcome = framework::AlgorithmResult::Outcome;
 
 // A cycle of which only the outcome is known.
-const v1beta1::CycleResponse& OutcomeOnly() {
-  static const v1beta1::CycleResponse& outcome_only = *[] {
-    auto* const response = new v1beta1::CycleResponse;
+const v1beta1::PlanResponse& OutcomeOnly() {
+  static const v1beta1::PlanResponse& outcome_only = *[] {
+    auto* const response = new v1beta1::PlanResponse;
     response->mutable_evaluation()->mutable_pre_filter();
     response->mutable_evaluation()->mutable_filter();
     return response;

@@ -423,7 +423,7 @@ TEST_F(SkippedHostTest, ANewPlanReplacesThePlanOfRunningAttempts) {
 }
 
 TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
-  hosts_["a"].cycle = [this](const v1beta1::CycleRequest&, v1beta1::CycleResponse* response) {
+  hosts_["a"].cycle = [this](const v1beta1::PlanRequest&, v1beta1::PlanResponse* response) {
     hosts_["a"].Infeasible("Fit", "cpu", response);
     return absl::OkStatus();
   };
@@ -441,8 +441,8 @@ TEST_F(SkippedHostTest, WhatItWouldHaveSaidAtPostFilterIsSaid) {
 // As kube-scheduler's plugins whose PreFilter did not write their state.
 TEST_F(SkippedHostTest, ItsStateIsMissingWhereAPluginBeforeItEndedPreFilter) {
   const auto reject = [this](const std::string& plugin) {
-    hosts_["a"].cycle = [this, plugin](const v1beta1::CycleRequest&,
-                                       v1beta1::CycleResponse* response) {
+    hosts_["a"].cycle = [this, plugin](const v1beta1::PlanRequest&,
+                                       v1beta1::PlanResponse* response) {
       v1beta1::PluginStatus* status =
           response->mutable_rejection()->mutable_pre_filter()->mutable_rejection();
       *status = Status(plugin, "no claim");

@@ -332,16 +332,17 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
 
 PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host, const NodeSearch& search,
                                                               uint32_t sample) {
-  v1beta1::CycleRequest cycle;
+  v1beta1::PlanRequest request;
+  v1beta1::CycleRequest& cycle = *request.mutable_cycle();
   FillHeader(host, cycle.mutable_header());
   const absl::Duration left = std::min(deadline_ - SteadyNow(), absl::Hours(1));
   cycle.set_deadline_micros(std::max<int64_t>(absl::ToInt64Microseconds(left), 1));
   cycle.set_explain(explain_);
-  cycle.set_pod_uid(at_once_.request->pod_uid());
+  cycle.set_pod_uid(at_once_.request->cycle().pod_uid());
   *cycle.mutable_search() = search;
   cycle.mutable_search()->set_num_feasible_nodes_to_find(sample);
-  v1beta1::CycleResponse& answer = at_once_.late[host];
-  const absl::Status called = CallCycle(hosts_[host].client, cycle, deadline_, &answer);
+  v1beta1::PlanResponse& answer = at_once_.late[host];
+  const absl::Status called = CallCycle(hosts_[host].client, request, deadline_, &answer);
   // PreFilter let the pod pass before.
   if (!called.ok() || !answer.has_evaluation() ||
       answer.evaluation().pre_filter().has_node_names()) {

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "shim/framework/algorithm_profile.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/host_call_trace.h"
@@ -49,7 +50,7 @@ class ExtensionPointRunner {
   // sampling as for a single host. Its answer is used unless another host restricts the nodes or
   // rejects a node of the sample. If the message fails, the host is called point by point, because
   // each point has its own failure policy. Both arguments outlive the runner.
-  void AskMainAtOnce(const v1beta1::CycleRequest* request, v1beta1::CycleResponse* answer) {
+  void AskMainAtOnce(const v1beta1::PlanRequest* request, v1beta1::PlanResponse* answer) {
     at_once_ = AtOnce();
     at_once_.request = request;
     at_once_.answer = answer;
@@ -132,13 +133,13 @@ class ExtensionPointRunner {
   const uint64_t attempt_id_;
   const absl::Time deadline_;
   struct AtOnce {
-    const v1beta1::CycleRequest* request = nullptr;  // null: point by point
-    v1beta1::CycleResponse* answer = nullptr;
+    const v1beta1::PlanRequest* request = nullptr;  // null: point by point
+    v1beta1::PlanResponse* answer = nullptr;
     bool answered = false;
     bool search_stands = false;  // until another host restricts the nodes
     bool scores_stand = false;   // until another host rejects one of the sample
     // The late hosts' answers about the sample, by host; while the sample stands.
-    std::map<size_t, v1beta1::CycleResponse> late;
+    std::map<size_t, v1beta1::PlanResponse> late;
   };
   AtOnce at_once_;
   size_t failed_host_ = 0;

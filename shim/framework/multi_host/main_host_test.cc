@@ -99,11 +99,11 @@ class ModelHost {
       return Faulty<v1beta1::ScoreResponse>(
           "Score", Score({request.nodes().slots().begin(), request.nodes().slots().end()}));
     };
-    client_.cycle = [this, fused](const v1beta1::CycleRequest& request,
-                                  v1beta1::CycleResponse* response) {
+    client_.cycle = [this, fused](const v1beta1::PlanRequest& request,
+                                  v1beta1::PlanResponse* response) {
       if (!fused) return absl::FailedPreconditionError("not served");
-      Begin(request.header());
-      return Cycle(request, response);
+      Begin(request.cycle().header());
+      return Cycle(request.cycle(), response);
     };
   }
   HostClient* client() { return &client_; }
@@ -284,7 +284,7 @@ class ModelHost {
     return response;
   }
 
-  absl::Status Cycle(const v1beta1::CycleRequest& request, v1beta1::CycleResponse* response) {
+  absl::Status Cycle(const v1beta1::CycleRequest& request, v1beta1::PlanResponse* response) {
     const auto put = [](auto answer, auto* field) {
       if (answer.ok()) *field = *std::move(answer);
       return answer.status();

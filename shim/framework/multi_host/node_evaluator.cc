@@ -66,7 +66,8 @@ absl::Status NodeEvaluator::PluginFailed(const PluginStatus& status) {
 
 absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   if (!IsFused(request_.hosts)) return AskPointByPoint(nodes);
-  v1beta1::CycleRequest cycle;
+  v1beta1::PlanRequest request;
+  v1beta1::CycleRequest& cycle = *request.mutable_cycle();
   cycle.mutable_header()->set_attempt_id(request_.attempt_id);
   cycle.mutable_header()->set_exact_version(request_.hosts[0].version);
   cycle.mutable_header()->set_profile(request_.profile->name);
@@ -74,8 +75,8 @@ absl::Status NodeEvaluator::Ask(const v1beta1::NodeSet& nodes) {
   cycle.set_score_single_node(true);
   cycle.set_pod_uid(request_.pod_uid);
   *cycle.mutable_search() = SearchEach(nodes.slots());
-  v1beta1::CycleResponse response;
-  absl::Status called = CallCycle(request_.hosts[0].client, cycle, runner_.deadline(), &response);
+  v1beta1::PlanResponse response;
+  absl::Status called = CallCycle(request_.hosts[0].client, request, runner_.deadline(), &response);
   if (!called.ok()) return called;
   answers_ = AnswersOf(std::move(response));
   return absl::OkStatus();

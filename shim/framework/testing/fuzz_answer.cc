@@ -184,7 +184,7 @@ void FuzzAnswer(absl::string_view bytes) {
           Require(total >= 0 && total <= 400, "scores are in their range");
       });
     case 5:
-      return Parsed<CycleResponse>(bytes, [](const auto& answer) {
+      return Parsed<PlanResponse>(bytes, [](const auto& answer) {
         if (!Passes(CheckCycle(answer))) return;
         const CyclePlan& plan = answer.plan();
         if (Passes(CheckPlacements(plan, "u0", {"u1", "u2"}, plan.has_group()))) {

@@ -33,7 +33,7 @@ class ScriptedHost final : public HostClient {
   // Answers.
   uint32_t num_nodes = 1;
   bool is_usable = true;
-  std::function<absl::Status(const v1beta1::CycleRequest&, v1beta1::CycleResponse*)> cycle;
+  std::function<absl::Status(const v1beta1::PlanRequest&, v1beta1::PlanResponse*)> cycle;
   std::function<absl::StatusOr<v1beta1::PermitResponse>(const v1beta1::PermitRequest&)> permit;
   std::function<absl::StatusOr<v1beta1::PreBindResponse>(const v1beta1::PreBindRequest&)> pre_bind;
   std::function<absl::StatusOr<v1beta1::BindResponse>(const v1beta1::BindRequest&)> bind;
@@ -60,14 +60,14 @@ class ScriptedHost final : public HostClient {
 
   // Questions received.
   std::vector<v1beta1::SyncRequest> changes;
-  std::vector<v1beta1::CycleRequest> cycles;
+  std::vector<v1beta1::PlanRequest> cycles;
   std::vector<v1beta1::UnreserveRequest> unreserved;
   std::vector<v1beta1::BindRequest> bind_questions;
   std::vector<v1beta1::PostBindRequest> post_binds;
   std::vector<v1beta1::PushResult> push_results;  // also in `changes`
 
   // Every node is feasible; with several nodes, plugin "Score" gives each 0.
-  void Feasible(v1beta1::CycleResponse* response) const {
+  void Feasible(v1beta1::PlanResponse* response) const {
     v1beta1::CycleEvaluation* evaluation = response->mutable_evaluation();
     evaluation->mutable_pre_filter();
     v1beta1::FilterResponse* filter = evaluation->mutable_filter();
@@ -82,7 +82,7 @@ class ScriptedHost final : public HostClient {
   }
   // No node is feasible.
   void Infeasible(const std::string& plugin, const std::string& reason,
-                  v1beta1::CycleResponse* response) const {
+                  v1beta1::PlanResponse* response) const {
     response->mutable_evaluation()->mutable_pre_filter();
     v1beta1::FilterResponse* filter = response->mutable_evaluation()->mutable_filter();
     filter->set_processed(num_nodes);
@@ -108,11 +108,11 @@ class ScriptedHost final : public HostClient {
                         request.push_results().end());
   }
   std::vector<v1beta1::SyncResponse> TakePushes() override { return std::exchange(pushes, {}); }
-  absl::Status Cycle(const v1beta1::CycleRequest& request, absl::Time,
-                     v1beta1::CycleResponse* response) override {
+  absl::Status Cycle(const v1beta1::PlanRequest& request, absl::Time,
+                     v1beta1::PlanResponse* response) override {
     cycles.push_back(request);
     response->Clear();
-    response->set_attempt_id(request.header().attempt_id());
+    response->set_attempt_id(request.cycle().header().attempt_id());
     if (cycle) return cycle(request, response);
     Feasible(response);
     return absl::OkStatus();

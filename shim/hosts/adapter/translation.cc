@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -32,6 +33,7 @@
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/objects.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
@@ -58,6 +60,8 @@ constexpr char kSync[] = "/outboard.v1beta1.ClusterStateService/Sync";
 constexpr char kFilter[] = "/outboard.v1beta1.FilterService/Filter";
 constexpr char kPostFilter[] = "/outboard.v1beta1.PostFilterService/PostFilter";
 constexpr char kCycle[] = "/outboard.v1beta1.CycleService/Cycle";
+// Cycle of v1alpha1.
+constexpr char kPlan[] = "/outboard.v1beta1.PlanService/Plan";
 
 enum class Direction { kToOld, kFromOld };
 
@@ -412,7 +416,8 @@ absl::StatusOr<std::string> FilterToOld(const v1beta1::FilterRequest& request, u
   return old.SerializeAsString();
 }
 
-absl::StatusOr<std::string> CycleToOld(const v1beta1::CycleRequest& request) {
+absl::StatusOr<std::string> PlanToOld(const v1beta1::PlanRequest& plan) {
+  const v1beta1::CycleRequest& request = plan.cycle();
   v1alpha1::CycleRequest old;
   absl::Status done = PartToOld(request.header(), old.mutable_header());
   old.set_deadline_micros(Narrow(request.deadline_micros()));
@@ -426,36 +431,39 @@ absl::StatusOr<std::string> CycleToOld(const v1beta1::CycleRequest& request) {
   filter->set_enough_nodes(search.num_feasible_nodes_to_find());
   old.set_score_single_node(request.score_single_node());
   old.set_explain(request.explain());
-  *old.mutable_next_pod_uids() = request.next_pod_uids();
-  old.set_place_group(request.place_group());
+  *old.mutable_next_pod_uids() = plan.next_pod_uids();
+  old.set_place_group(plan.place_group());
   if (!done.ok()) return done;
   return old.SerializeAsString();
 }
 
+// The answer to Cycle or to Plan. Only the latter has groups and placements.
+template <typename Response>
 absl::StatusOr<std::string> CycleFromOld(const v1alpha1::CycleResponse& old) {
-  v1beta1::CycleResponse response;
+  constexpr bool kPlans = std::is_same_v<Response, v1beta1::PlanResponse>;
+  Response response;
   response.set_attempt_id(old.attempt_id());
   response.set_evaluation_micros(old.evaluation_micros());
   absl::Status done;
   const auto take = [&](auto* into) {
     done.Update(PartFromOld(old.pre_filter(), into->mutable_pre_filter()));
-  };
-  const auto take_group = [&](auto* into) {
-    if (old.has_group()) done.Update(PartFromOld(old.group(), into->mutable_group()));
+    if constexpr (kPlans) {
+      if (old.has_group()) done.Update(PartFromOld(old.group(), into->mutable_group()));
+    }
   };
   if (old.has_error()) {
     done.Update(PartFromOld(old.error(), response.mutable_error()));
   } else if (old.pre_filter().has_rejection()) {
     take(response.mutable_rejection());
-    take_group(response.mutable_rejection());
-  } else if (!old.placements().empty()) {
-    take(response.mutable_plan());
-    take_group(response.mutable_plan());
-    for (const v1alpha1::PlannedPlacement& placement : old.placements())
-      done.Update(PartFromOld(placement, response.mutable_plan()->add_placements()));
+  } else if (kPlans && !old.placements().empty()) {
+    if constexpr (kPlans) {
+      take(response.mutable_plan());
+      for (const v1alpha1::PlannedPlacement& placement : old.placements())
+        done.Update(PartFromOld(placement, response.mutable_plan()->add_placements()));
+    }
   } else {
     v1beta1::CycleEvaluation* const evaluation = response.mutable_evaluation();
-    take(evaluation);
+    done.Update(PartFromOld(old.pre_filter(), evaluation->mutable_pre_filter()));
     if (old.has_filter()) done.Update(PartFromOld(old.filter(), evaluation->mutable_filter()));
     if (old.has_pre_score())
       done.Update(PartFromOld(old.pre_score(), evaluation->mutable_pre_score()));
@@ -499,6 +507,7 @@ std::string OldMethod(absl::string_view method) {
   // Drain of v1alpha1 has a session, and is what EndSession is now.
   if (method == kDrain) return "";
   if (method == kEndSession) return "/outboard.v1alpha1.PluginHostService/Drain";
+  if (method == kPlan) method = kCycle;
   if (!absl::ConsumePrefix(&method, "/outboard.v1beta1.")) return "";
   return absl::StrCat("/outboard.v1alpha1.", method);
 }
@@ -524,9 +533,14 @@ absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_
     return FilterToOld(request, num_nodes);
   }
   if (method == kCycle) {
-    v1beta1::CycleRequest request;
+    v1beta1::PlanRequest request;
+    if (!Parse(bytes, request.mutable_cycle())) return Malformed(method, "request");
+    return PlanToOld(request);
+  }
+  if (method == kPlan) {
+    v1beta1::PlanRequest request;
     if (!Parse(bytes, &request)) return Malformed(method, "request");
-    return CycleToOld(request);
+    return PlanToOld(request);
   }
   const MethodDescriptor* found = FindMethod(method);
   if (found == nullptr) return Malformed(method, "method");
@@ -539,10 +553,11 @@ absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::stri
     if (!Parse(bytes, &old)) return Malformed(method, "answer");
     return method == kHandshake ? IdentityFromOld(old) : HostInfoFromOld(old);
   }
-  if (method == kCycle) {
+  if (method == kCycle || method == kPlan) {
     v1alpha1::CycleResponse old;
     if (!Parse(bytes, &old)) return Malformed(method, "answer");
-    return CycleFromOld(old);
+    return method == kPlan ? CycleFromOld<v1beta1::PlanResponse>(old)
+                           : CycleFromOld<v1beta1::CycleResponse>(old);
   }
   if (method == kPostFilter) {
     v1alpha1::PostFilterResponse old;

@@ -25,6 +25,7 @@
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
+#include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "outboard/v1beta1/post_filter.pb.h"
 #include "outboard/v1beta1/pre_bind.pb.h"
@@ -37,6 +38,7 @@ namespace outboard::hosts::adapter {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 constexpr char kHandshake[] = "/outboard.handshake.v1.HandshakeService/Handshake";
 constexpr char kGetHostInfo[] = "/outboard.v1beta1.PluginHostService/GetHostInfo";
@@ -309,8 +311,7 @@ TEST(Translation, SimulatedAndInlineNodes) {
   EXPECT_EQ(old.inline_nodes(0).node().name(), "n");
 }
 
-TEST(Translation, ACycleInBothDirections) {
-  const std::string method = Path("CycleService", "Cycle");
+v1beta1::CycleRequest ACycle() {
   v1beta1::CycleRequest request;
   request.mutable_header()->set_exact_version(9);
   request.set_deadline_micros(50);
@@ -319,9 +320,10 @@ TEST(Translation, ACycleInBothDirections) {
   request.mutable_search()->set_num_feasible_nodes_to_find(6);
   request.mutable_search()->mutable_nodes()->add_slots(2);
   request.set_percentage_of_nodes_to_score(30);
-  request.add_next_pod_uids("v");
-  request.set_place_group(true);
-  const auto asked = ToOld<v1alpha1::CycleRequest>(method, request);
+  return request;
+}
+
+void ExpectACycle(const v1alpha1::CycleRequest& asked) {
   EXPECT_EQ(asked.header().snapshot_version(), 9);
   EXPECT_EQ(asked.deadline_micros(), 50u);
   EXPECT_EQ(asked.pre_filter().pod_uid(), "u");
@@ -329,16 +331,18 @@ TEST(Translation, ACycleInBothDirections) {
   EXPECT_EQ(asked.filter().enough_nodes(), 6u);
   EXPECT_EQ(asked.filter().percentage_of_nodes_to_score(), 30u);
   EXPECT_THAT(asked.filter().nodes().slots(), ElementsAre(2));
-  EXPECT_THAT(asked.next_pod_uids(), ElementsAre("v"));
-  EXPECT_TRUE(asked.place_group());
+}
 
+// An evaluation, a rejection and an error are the same in both answers.
+template <typename Response>
+void ExpectOutcomes(const std::string& method) {
   v1alpha1::CycleResponse old;
   old.set_attempt_id(8);
   old.set_evaluation_micros(77);
   old.mutable_pre_filter();
   old.mutable_filter()->set_processed(2);
   old.mutable_score()->add_plugins()->set_plugin("Fit");
-  auto out = FromOld<v1beta1::CycleResponse>(method, old);
+  auto out = FromOld<Response>(method, old);
   EXPECT_EQ(out.attempt_id(), 8u);
   EXPECT_EQ(out.evaluation_micros(), 77);
   EXPECT_EQ(out.evaluation().filter().processed(), 2u);
@@ -346,20 +350,48 @@ TEST(Translation, ACycleInBothDirections) {
   EXPECT_FALSE(out.evaluation().has_pre_score());
 
   old.Clear();
+  old.mutable_pre_filter()->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
+  out = FromOld<Response>(method, old);
+  EXPECT_EQ(out.rejection().pre_filter().rejection().code(), v1beta1::CODE_UNSCHEDULABLE);
+
+  old.mutable_error()->set_message("gone");
+  EXPECT_EQ(FromOld<Response>(method, old).error().message(), "gone");
+}
+
+TEST(Translation, ACycleInBothDirections) {
+  const std::string method = Path("CycleService", "Cycle");
+  const auto asked = ToOld<v1alpha1::CycleRequest>(method, ACycle());
+  ExpectACycle(asked);
+  EXPECT_THAT(asked.next_pod_uids(), IsEmpty());
+  EXPECT_FALSE(asked.place_group());
+  ExpectOutcomes<v1beta1::CycleResponse>(method);
+}
+
+// v1alpha1 plans in Cycle.
+TEST(Translation, APlanInBothDirections) {
+  const std::string method = Path("PlanService", "Plan");
+  EXPECT_EQ(OldMethod(method), "/outboard.v1alpha1.CycleService/Cycle");
+  v1beta1::PlanRequest request;
+  *request.mutable_cycle() = ACycle();
+  request.add_next_pod_uids("v");
+  request.set_place_group(true);
+  const auto asked = ToOld<v1alpha1::CycleRequest>(method, request);
+  ExpectACycle(asked);
+  EXPECT_THAT(asked.next_pod_uids(), ElementsAre("v"));
+  EXPECT_TRUE(asked.place_group());
+  ExpectOutcomes<v1beta1::PlanResponse>(method);
+
+  v1alpha1::CycleResponse old;
   old.mutable_group()->set_name("gang");
   old.add_placements()->set_pod_uid("v");
-  out = FromOld<v1beta1::CycleResponse>(method, old);
+  auto out = FromOld<v1beta1::PlanResponse>(method, old);
   EXPECT_EQ(out.plan().group().name(), "gang");
   EXPECT_EQ(out.plan().placements(0).pod_uid(), "v");
 
   old.clear_placements();
   old.mutable_pre_filter()->mutable_rejection()->set_code(v1alpha1::UNSCHEDULABLE);
-  out = FromOld<v1beta1::CycleResponse>(method, old);
+  out = FromOld<v1beta1::PlanResponse>(method, old);
   EXPECT_EQ(out.rejection().group().name(), "gang");
-  EXPECT_EQ(out.rejection().pre_filter().rejection().code(), v1beta1::CODE_UNSCHEDULABLE);
-
-  old.mutable_error()->set_message("gone");
-  EXPECT_EQ(FromOld<v1beta1::CycleResponse>(method, old).error().message(), "gone");
 }
 
 TEST(Translation, PostFilterHasOneOutcome) {

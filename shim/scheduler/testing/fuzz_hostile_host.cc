@@ -207,17 +207,17 @@ class World {
     return response;
   }
   void Answer() {
-    host_.cycle = [this](const CycleRequest& request, CycleResponse* response) {
+    host_.cycle = [this](const PlanRequest& request, PlanResponse* response) {
       if (answers_[kCycle].empty()) {
         host_.Feasible(response);
         response->mutable_evaluation()->mutable_score()->mutable_plugins(0)->set_plugin("A");
         return absl::OkStatus();
       }
-      absl::StatusOr<CycleResponse> next = Next<CycleResponse>(kCycle);
+      absl::StatusOr<PlanResponse> next = Next<PlanResponse>(kCycle);
       if (!next.ok()) return next.status();
       *response = *std::move(next);
       // The client has compared it.
-      response->set_attempt_id(request.header().attempt_id());
+      response->set_attempt_id(request.cycle().header().attempt_id());
       return absl::OkStatus();
     };
     host_.pre_filter = [this](const auto&) { return Next<PreFilterResponse>(kPreFilter); };

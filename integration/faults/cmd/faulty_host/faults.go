@@ -18,15 +18,20 @@ var hasCluster atomic.Bool
 
 // waitUntilDeaf blocks for good when a host that is deaf has to stop reading a stream: once it has the cluster.
 func waitUntilDeaf(method string) {
-	if hasCluster.Load() && (strings.HasSuffix(method, "/Sync") || strings.HasSuffix(method, "/Cycle")) {
+	if hasCluster.Load() && (strings.HasSuffix(method, "/Sync") || isCycle(method)) {
 		select {}
 	}
+}
+
+// isCycle: the shim calls Plan in place of Cycle.
+func isCycle(method string) bool {
+	return strings.HasSuffix(method, "/Cycle") || strings.HasSuffix(method, "/Plan")
 }
 
 // spoilCycle changes an answer to a cycle; nil: it is not sent.
 func spoilCycle(ctx context.Context, shim grpc.ServerStream, answer frame) (frame, error) {
 	const (
-		attemptID  = 1 // of CycleResponse
+		attemptID  = 1 // of CycleResponse and PlanResponse
 		plan       = 6
 		filter     = 2 // of CycleEvaluation
 		score      = 4
@@ -73,11 +78,11 @@ func spoilCycle(ctx context.Context, shim grpc.ServerStream, answer frame) (fram
 	return answer, nil
 }
 
-// evaluation is a field of CycleResponse: the outcome that is one.
+// evaluation is a field of CycleResponse and PlanResponse: the outcome that is one.
 const evaluation = 5
 
-// answerCycle appends an outcome to a CycleResponse: its fields are merged into the outcome there if that is of the same
-// kind, and replace it otherwise.
+// answerCycle appends an outcome to a CycleResponse or PlanResponse: its fields are merged into the outcome there if that
+// is of the same kind, and replace it otherwise.
 func answerCycle(answer []byte, kind protowire.Number, outcome []byte) []byte {
 	const preFilter = 1 // of each kind of outcome, required
 	outcome = protowire.AppendBytes(protowire.AppendTag(outcome, preFilter, protowire.BytesType), nil)

@@ -113,7 +113,7 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 			if *fault == "crash-in-warm-up" && strings.HasSuffix(method, "/Sync") && messages == 1 {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
-			if *fault == "crash-in-shadow" && strings.HasSuffix(method, "/Cycle") {
+			if *fault == "crash-in-shadow" && isCycle(method) {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			}
 			if onward.SendMsg(&message) != nil {
@@ -135,7 +135,7 @@ func pass(host *grpc.ClientConn, shim grpc.ServerStream) error {
 		if err != nil {
 			return err
 		}
-		if strings.HasSuffix(method, "/Cycle") {
+		if isCycle(method) {
 			if message, err = spoilCycle(ctx, shim, message); err != nil {
 				return err
 			}
@@ -187,7 +187,7 @@ func spoil(method string, message frame) (frame, error) {
 		if text, err := os.ReadFile(*lie); err == nil {
 			return text, nil
 		}
-	case strings.HasSuffix(method, "/Cycle"):
+	case isCycle(method):
 		count := cycles.Add(1)
 		if *fault == "one-percent" && count > 100 && count%100 == 0 {
 			return nil, status.Error(codes.Internal, "one call in a hundred fails")
