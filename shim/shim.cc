@@ -333,7 +333,8 @@ void ShimProcess::StartElector() {
   elector_ = std::make_unique<leader::LeaseElector>(
       lease_client_, std::move(options),
       leader::LeaseCallbacks{[this, &leading](int transitions) {
-                               LOG(INFO) << "Became leader, term " << transitions;
+                               LOG(INFO) << "Became leader, term " << transitions << ", epoch "
+                                         << elector_->epoch();
                                leading.Set(1);
                                loop_.Wake();
                              },
@@ -346,6 +347,7 @@ void ShimProcess::StartElector() {
                                LOG(INFO)
                                    << "New leader: " << (identity.empty() ? "none" : identity);
                              }});
+  scheduler_.SetLeaderEpoch([this] { return elector_->epoch(); });
   elector_->Start();
 }
 

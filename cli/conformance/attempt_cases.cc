@@ -1,4 +1,4 @@
-// Headers of calls: errors for wrong instances, sessions, attempts and pods.
+// Headers of calls: errors for wrong sessions, attempts and pods.
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
@@ -52,10 +52,6 @@ absl::Status WrongHeaders(const Kit& kit) {
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
   PreFilterRequest request = Request(session, 2);
-  request.mutable_header()->set_instance("another-instance");
-  CONFORMANCE_TRY(
-      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
-  request = Request(session, 2);
   request.mutable_header()->set_session_id("no-such-session");
   CONFORMANCE_TRY(
       ExpectError(session.Call(request), {CallError::REASON_SESSION_UNKNOWN}, kSessionUnknown));
@@ -75,12 +71,11 @@ absl::Status MissingFields(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));
   CONFORMANCE_TRY(ExpectAlive(session, 1));
-  // A missing header is a wrong instance.
+  // A missing header names no session.
   PreFilterRequest request = Request(session, 2);
   request.clear_header();
   CONFORMANCE_TRY(ExpectError(session.Call(request),
-                              {CallError::REASON_WRONG_INSTANCE, CallError::REASON_SESSION_UNKNOWN,
-                               CallError::REASON_INVALID},
+                              {CallError::REASON_SESSION_UNKNOWN, CallError::REASON_INVALID},
                               kInvalid));
   request = Request(session, 2);
   request.mutable_header()->clear_profile();
@@ -174,8 +169,8 @@ std::vector<Case> AttemptCases() {
       {kService, "well-formed", "rejections, restrictions, plugins and names are valid",
        WellFormed},
       {kService, "again", "a restarted attempt gets the same answers", Again},
-      {kService, "wrong-headers",
-       "wrong instances, sessions, profiles, attempts and pods return their errors", WrongHeaders},
+      {kService, "wrong-headers", "wrong sessions, profiles, attempts and pods return their errors",
+       WrongHeaders},
       {kService, "missing-fields", "missing required fields return an error", MissingFields},
       {kService, "unknown-attempt", "calls of an unknown attempt return an error", UnknownAttempt},
       {kService, "attempts-apart", "concurrent attempts do not affect each other", AttemptsApart},

@@ -59,7 +59,8 @@ struct Wrongness {
   testing::ProxyHost* proxy = nullptr;
   absl::Mutex mu;
   std::shared_ptr<grpc::Channel> upstream;
-  std::string last_session;  // with the latest snapshot
+  std::string instance;
+  std::string last_session;  // with the latest snapshot, or configured last
   std::set<std::string> synced;
   std::set<std::pair<std::string, uint64_t>> attempts;
   std::atomic<int> count{0};
@@ -571,6 +572,27 @@ std::vector<BadHost> BadHosts() {
            return testing::CallFailure(CallError::REASON_SESSION_UNKNOWN, "no such session");
          };
        }},
+      {"a configuration for any instance is in force",
+       {kHost + "configure-wrong-instance"},
+       Asked<ConfigureRequest>([](Wrongness* wrong, ConfigureRequest* request) {
+         absl::MutexLock lock(&wrong->mu);
+         // The first one names the right instance.
+         if (wrong->instance.empty()) wrong->instance = request->instance();
+         request->set_instance(wrong->instance);
+       })},
+      {"calls of unknown sessions take effect",
+       {kHost + "unknown-session"},
+       [](Wrongness* wrong) {
+         wrong->hooks.on_request = [wrong](Message* message) {
+           absl::MutexLock lock(&wrong->mu);
+           if (const auto* configure = As<ConfigureRequest>(message))
+             wrong->last_session = configure->session_id();
+           if (auto* undo = As<UnreserveRequest>(message);
+               undo != nullptr && undo->header().session_id() == "no-such-session")
+             undo->mutable_header()->set_session_id(wrong->last_session);
+           return grpc::Status::OK;
+         };
+       }},
       {"a check configures",
        {kHost + "configure-validate-only"},
        Asked<ConfigureRequest>(
@@ -605,7 +627,7 @@ std::vector<BadHost> BadHosts() {
          };
        }},
       {"Unreserve of unknown attempts fails",
-       {"ReserveService/unreserve-unknown"},
+       {"ReserveService/unreserve-unknown", kHost + "unknown-session"},
        ForgetAttemptsAtUnreserve},
       {"waits of an unconfigured plugin",
        {"PermitService/permit", "PermitService/permit-resumed"},

@@ -72,7 +72,6 @@ class FusedStream {
     *cycle.mutable_header() = session_.Header(attempt);
     if (introduced_) {
       cycle.mutable_header()->clear_session_id();
-      cycle.mutable_header()->clear_instance();
     }
     cycle.set_deadline_micros(kFusedDeadlineMicros);
     cycle.set_pod_uid(uid);

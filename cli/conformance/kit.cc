@@ -135,6 +135,7 @@ absl::Status Kit::FindConfiguration() {
   while (true) {
     configuration_.Clear();
     configuration_.set_cycle_deadline_micros(kCycleDeadlineMicros);
+    configuration_.set_instance(identity_.instance());
     *configuration_.mutable_shim() = hosts::ThisShim();
     v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);
@@ -222,8 +223,8 @@ std::string Kit::NewSessionId() const {
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
-       {PluginHostCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases, FilterCases,
-        ScoreCases, CycleCases, PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
+       {PluginHostCases, SessionCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases,
+        FilterCases, ScoreCases, CycleCases, PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -71,7 +71,7 @@ class Kit {
   const Options& options() const { return options_; }
   const handshake::v1::HandshakeResponse& identity() const { return identity_; }
   const v1beta1::GetHostInfoResponse& info() const { return info_; }
-  // The configuration, without a session.
+  // The configuration, with the instance, without a session.
   const v1beta1::ConfigureRequest& configuration() const { return configuration_; }
   // Omitted plugins, with the host's messages.
   const std::vector<std::pair<std::string, std::string>>& left_out() const { return left_out_; }
@@ -111,6 +111,7 @@ bool Matches(const std::string& pattern, const std::string& text);
 
 // Parts of AllCases, by file.
 std::vector<Case> PluginHostCases();
+std::vector<Case> SessionCases();
 std::vector<Case> ClusterStateCases();
 std::vector<Case> CacheCases();
 std::vector<Case> QueueCases();

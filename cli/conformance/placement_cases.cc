@@ -118,10 +118,6 @@ absl::Status CheckErrors(const Kit& kit, const Rule& begins) {
   CONFORMANCE_TRY(ExpectError(session.Call(About<Request>(session, 1, pod, "no-such-node")),
                               {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   auto request = About<Request>(session, 1, pod, node);
-  request.mutable_header()->set_instance("another-instance");
-  CONFORMANCE_TRY(
-      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
-  request = About<Request>(session, 1, pod, node);
   request.mutable_header()->set_session_id("no-such-session");
   return ExpectError(session.Call(request), {CallError::REASON_SESSION_UNKNOWN}, kSessionUnknown);
 }

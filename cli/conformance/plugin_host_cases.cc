@@ -155,6 +155,31 @@ absl::Status PluginsStay(const Kit& kit) {
   return Wrong(kInfoPlugins, "the second answer differs");
 }
 
+// Whether PreFilter shows if the session is known and configured.
+bool IsMirrored(const Session& session) {
+  return !session.is_inline() && session.kit().HasAlgorithm();
+}
+
+// After a configuration for a profile "another" that had no effect, the session's own still works.
+absl::Status ExpectUnchanged(Session* session) {
+  if (!IsMirrored(*session)) return absl::OkStatus();
+  session->OpenStream();
+  session->SendSnapshot(MakeCluster(), 1);
+  const auto still = session->PreFilter(1, session->cluster().pending[0].uid());
+  if (!still.status.ok()) {
+    return Wrong(
+        kConfigureNothing,
+        absl::StrCat(
+            "after a refused configuration the previous one does not work: PreFilter returns ",
+            Describe(still.status)));
+  }
+  PreFilterRequest other;
+  *other.mutable_header() = session->Header(2);
+  other.mutable_header()->set_profile("another");
+  other.set_pod_uid(session->cluster().pending[0].uid());
+  return ExpectError(session->Call(other), {CallError::REASON_NOT_CONFIGURED}, kConfigureNothing);
+}
+
 // A configuration changed by `break_it` must fail, name `plugin`, and change nothing.
 template <typename BreakIt>
 absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& plugin,
@@ -177,22 +202,7 @@ absl::Status RefusedWith(const Kit& kit, const Rule& rule, const std::string& pl
     is_named = is_named || problem.plugin() == plugin;
   }
   if (!is_named) return Wrong(kProblem, absl::StrCat("no problem names plugin ", plugin));
-  if (kit.Can(CAPABILITY_INLINE_NODES) || !kit.HasAlgorithm()) return absl::OkStatus();
-  session.OpenStream();
-  session.SendSnapshot(MakeCluster(), 1);
-  const auto still = session.PreFilter(1, session.cluster().pending[0].uid());
-  if (!still.status.ok()) {
-    return Wrong(
-        kConfigureNothing,
-        absl::StrCat(
-            "after a refused configuration the previous one does not work: PreFilter returns ",
-            Describe(still.status)));
-  }
-  PreFilterRequest other;
-  *other.mutable_header() = session.Header(2);
-  other.mutable_header()->set_profile("another");
-  other.set_pod_uid(session.cluster().pending[0].uid());
-  return ExpectError(session.Call(other), {CallError::REASON_NOT_CONFIGURED}, kConfigureNothing);
+  return ExpectUnchanged(&session);
 }
 
 absl::Status UnknownPlugin(const Kit& kit) {
@@ -324,6 +334,33 @@ absl::Status CheckProbe(const Kit& kit, const Answer<ProbeResponse>& answer,
   return absl::OkStatus();
 }
 
+// The host does not know the session.
+absl::Status ExpectUnknown(const Session& session, const Rule& rule) {
+  if (IsMirrored(session))
+    return ExpectError(session.PreFilter(1, "p"), {CallError::REASON_SESSION_UNKNOWN}, rule);
+  return CheckProbe(session.kit(), session.Probe(), ProbeResponse::STATE_INITIALIZING, rule);
+}
+
+absl::Status WrongInstance(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Connect());
+  ConfigureRequest request = session.Configuration();
+  request.set_instance("another-instance");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
+  request.clear_instance();
+  CONFORMANCE_TRY(ExpectError(session.Call(request),
+                              {CallError::REASON_WRONG_INSTANCE, CallError::REASON_INVALID},
+                              kInstance));
+  CONFORMANCE_TRY(ExpectUnknown(session, kInstance));
+  CONFORMANCE_TRY(session.Configure());
+  request.set_instance("another-instance");
+  request.mutable_profiles(0)->set_name("another");
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {CallError::REASON_WRONG_INSTANCE}, kInstance));
+  return ExpectUnchanged(&session);
+}
+
 absl::Status ProbeStates(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Connect());
@@ -374,14 +411,7 @@ absl::Status ChecksOnly(const Kit& kit) {
   CONFORMANCE_TRY(unknown.Connect());
   CONFORMANCE_TRY(Check(unknown, kValidateOnly, false));
   CONFORMANCE_TRY(Check(unknown, kValidateOnly, true));
-  const bool is_mirrored = !kit.Can(CAPABILITY_INLINE_NODES) && kit.HasAlgorithm();
-  if (is_mirrored) {
-    CONFORMANCE_TRY(ExpectError(unknown.PreFilter(1, "p"), {CallError::REASON_SESSION_UNKNOWN},
-                                kValidateUnknown));
-  } else {
-    CONFORMANCE_TRY(
-        CheckProbe(kit, unknown.Probe(), ProbeResponse::STATE_INITIALIZING, kValidateUnknown));
-  }
+  CONFORMANCE_TRY(ExpectUnknown(unknown, kValidateUnknown));
   // No session is forgotten for those that are checked.
   Session session(kit);
   CONFORMANCE_TRY(session.Connect());
@@ -392,7 +422,7 @@ absl::Status ChecksOnly(const Kit& kit) {
     CONFORMANCE_TRY(Check(checked, kValidateOnly, false));
   }
   CONFORMANCE_TRY(Check(session, kValidateOnly, false));
-  if (!is_mirrored) return absl::OkStatus();
+  if (!IsMirrored(session)) return absl::OkStatus();
   session.OpenStream();
   session.SendSnapshot(MakeCluster(), 1);
   const auto still = session.PreFilter(1, session.cluster().pending[0].uid());
@@ -490,6 +520,9 @@ std::vector<Case> PluginHostCases() {
       {kService, "configure-args-of-unknown-plugin", "arguments of an unknown plugin are a problem",
        ArgsOfUnknownPlugin},
       {kService, "configure-malformed", "invalid session ids are INVALID", MalformedConfigure},
+      {kService, "configure-wrong-instance",
+       "a configuration for another instance is WRONG_INSTANCE, and changes nothing",
+       WrongInstance},
       {kService, "configure-validate-only", "a check has the same problems, and changes nothing",
        ChecksOnly},
       {kService, "sessions-in-turn", "72 sessions in turn beside a permanent one", SessionsInTurn},

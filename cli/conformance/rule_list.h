@@ -16,7 +16,6 @@
     "OPTIONAL in other calls: this version or a later one")                                        \
   R(kAttemptRequired, "call.proto", "CallHeader.attempt_id",                                       \
     "REQUIRED in calls about a pod's attempt")                                                     \
-  R(kInstance, "call.proto", "CallHeader.instance", "another one answers WRONG_INSTANCE")          \
   R(kMessageSize, "call.proto", "CallHeader", "A message to a host is at most 16 MiB")             \
   R(kStatusPlugin, "call.proto", "PluginStatus.plugin",                                            \
     "REQUIRED, except in a PreFilter rejection that no single plugin gave")                        \
@@ -69,6 +68,8 @@
   R(kProblem, "plugin_host.proto", "ConfigProblem", "One fault of a configuration")                \
   R(kArgsStrict, "plugin_host.proto", "PluginArgs.args_json", "Hosts read it strictly")            \
   R(kSessions, "plugin_host.proto", "ConfigureRequest.session_id", "A host keeps at least 8")      \
+  R(kInstance, "plugin_host.proto", "ConfigureRequest.instance",                                   \
+    "Another one answers WRONG_INSTANCE and changes nothing")                                      \
   R(kValidateOnly, "plugin_host.proto", "ConfigureRequest.validate_only",                          \
     "Check only: answer as otherwise, and change nothing")                                         \
   R(kValidateUnknown, "plugin_host.proto", "ConfigureRequest.validate_only",                       \

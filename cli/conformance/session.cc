@@ -100,7 +100,6 @@ absl::Status Session::Open(TestCluster cluster, int64_t version) {
 CallHeader Session::Header(uint64_t attempt) const {
   CallHeader header;
   header.set_session_id(id_);
-  header.set_instance(kit_.identity().instance());
   header.set_attempt_id(attempt);
   header.set_exact_version(version_);
   header.set_profile(kProfile);

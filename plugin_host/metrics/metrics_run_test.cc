@@ -89,6 +89,7 @@ class MetricsRunTest : public ::testing::Test {
                                             &metrics_);
     ConfigureRequest request;
     request.set_session_id("s");
+    request.set_instance("i-1");
     ProfileConfig* const profile = request.add_profiles();
     profile->set_name("p");
     // The plugins with metrics, and a plugin that rejects.

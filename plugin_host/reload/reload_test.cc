@@ -301,6 +301,7 @@ class InstancesTest : public ReloadTest {
   static void Connect(Shim* shim) {
     v1beta1::ConfigureRequest request;
     request.set_session_id("shim-1");
+    request.set_instance(shim->identity.instance());
     v1beta1::ProfileConfig* profile = request.add_profiles();
     profile->set_name("default-scheduler");
     v1beta1::PointConfig* point = profile->add_points();

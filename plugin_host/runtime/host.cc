@@ -50,6 +50,11 @@ void Host::GetHostInfo(v1beta1::GetHostInfoResponse* response) const {
 
 CallStatus Host::Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
                            v1beta1::ConfigureResponse* response) {
+  if (request.instance() != identity_.instance) {
+    return CallStatus(
+        CallError::REASON_WRONG_INSTANCE,
+        absl::StrCat("this is instance ", identity_.instance, ", not ", request.instance()));
+  }
   if (draining_) return CallStatus(CallError::REASON_DRAINING, "the host drains");
   if (!ValidSessionId(request.session_id())) {
     return CallStatus(CallError::REASON_INVALID, "session_id must match [a-z0-9-]{1,63}");
@@ -125,11 +130,6 @@ Session* Host::FindSession(absl::string_view id) {
 }
 
 CallStatus Host::FindSession(const v1beta1::CallHeader& header, Session** session) {
-  if (header.instance() != identity_.instance) {
-    return CallStatus(
-        CallError::REASON_WRONG_INSTANCE,
-        absl::StrCat("this is instance ", identity_.instance, ", not ", header.instance()));
-  }
   *session = FindSession(header.session_id());
   if (*session != nullptr) return CallStatus::Ok();
   return CallStatus(CallError::REASON_SESSION_UNKNOWN,

@@ -44,7 +44,8 @@ class Host {
   const HostIdentity& identity() const { return identity_; }
   void Handshake(handshake::v1::HandshakeResponse* response) const;
   void GetHostInfo(v1beta1::GetHostInfoResponse* response) const;
-  // With validate_only, no session is created, changed or forgotten.
+  // With validate_only, no session is created, changed or forgotten. The only call that names an
+  // instance.
   CallStatus Configure(const v1beta1::ConfigureRequest& request, absl::Time now,
                        v1beta1::ConfigureResponse* response);
   void Probe(const v1beta1::ProbeRequest& request, v1beta1::ProbeResponse* response) const;
@@ -52,7 +53,7 @@ class Host {
 
   // Null if the session is unknown.
   Session* FindSession(absl::string_view id);
-  // The session of a header, if the header names this instance.
+  // The session of a header.
   CallStatus FindSession(const v1beta1::CallHeader& header, Session** session);
   // Keeps the session, whose Sync stream is open, until Disconnected.
   void Connected(const std::string& session_id);

@@ -106,6 +106,7 @@ TEST(HostMetricsTest, PluginsUseTheHostsSinkAndTheHostHasItsOwnMetrics) {
   Host host({"host-1", "", "", absl::UnixEpoch()}, &registry, &sink);
   v1beta1::ConfigureRequest request;
   request.set_session_id("s");
+  request.set_instance("host-1");
   v1beta1::ProfileConfig* profile = request.add_profiles();
   profile->set_name("p");
   v1beta1::PointConfig* point = profile->add_points();
@@ -118,7 +119,6 @@ TEST(HostMetricsTest, PluginsUseTheHostsSinkAndTheHostHasItsOwnMetrics) {
   // Plugins get ticks once they have the cluster.
   v1beta1::CallHeader header;
   header.set_session_id("s");
-  header.set_instance("host-1");
   Session* session = nullptr;
   ASSERT_TRUE(host.FindSession(header, &session).ok());
   session->BeginSync();

@@ -47,7 +47,7 @@ CallStatus UnknownNode(const std::string& name) {
 
 sdk::Attempt Session::View(const Target& target, uint32_t plugin, absl::Time now) const {
   return sdk::Attempt(target.attempt->id, sdk::PodView(target.pod), cache_.view(), Clock(now),
-                      &target.attempt->states[plugin]);
+                      &target.attempt->states[plugin], target.leader_epoch);
 }
 
 CallStatus Session::Reserve(const v1beta1::ReserveRequest& request, absl::Time now,

@@ -155,6 +155,7 @@ void Session::EndAll() {
 }
 
 CallStatus Session::FindAttempt(const v1beta1::CallHeader& header, Target* target) {
+  target->leader_epoch = header.leader_epoch();
   auto it = attempts_.find(header.attempt_id());
   if (it == attempts_.end()) {
     return CallStatus(CallError::REASON_ATTEMPT_UNKNOWN,

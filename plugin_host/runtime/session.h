@@ -112,6 +112,7 @@ class Session : private PushTarget {
   struct Target {
     AttemptRecord* attempt = nullptr;
     const sdk::PodRecord* pod = nullptr;
+    int64_t leader_epoch = 0;  // the call's
   };
   std::shared_ptr<const Profile> FindProfile(const std::string& name) const;
   // The plugins' time.

@@ -20,6 +20,8 @@ using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using v1beta1::CallError;
 
+constexpr char kInstance[] = "host-a";
+
 // A plugin's programmed answers and received calls.
 struct Gate {
   Verdict reserve;
@@ -32,6 +34,7 @@ struct Gate {
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> calls;
   std::vector<absl::Time> ticks;
+  std::vector<int64_t> epochs;  // of each call
   absl::Time permit_at;
   sdk::ShimNotifier* pushes = nullptr;
 };
@@ -47,27 +50,31 @@ class GatePlugin : public sdk::Plugin,
                    public sdk::ClusterObserver {
  public:
   GatePlugin(std::string name, Gate* gate) : name_(std::move(name)), gate_(gate) {}
-  Verdict Reserve(const sdk::Attempt&, const sdk::NodeView& node,
+  Verdict Reserve(const sdk::Attempt& attempt, const sdk::NodeView& node,
                   sdk::ReserveAnswer* answer) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     gate_->calls.push_back(name_ + " reserve " + node.name());
     answer->effects = gate_->effects;
     return gate_->reserve;
   }
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node,
                  std::vector<sdk::WaitDecision>* decisions) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     gate_->calls.push_back(name_ + " unreserve " + std::string(node));
     decisions->push_back({attempt.id() + 1, "default/other", false, "gave up"});
   }
   void OnTick(absl::Time now) override { gate_->ticks.push_back(now); }
   Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView&,
                  sdk::PermitAnswer* answer) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     gate_->permit_at = attempt.now();
     answer->timeout = gate_->timeout;
     answer->decisions.push_back({4, "default/other", true, ""});
     return gate_->permit;
   }
-  Verdict PreBind(const sdk::Attempt&, absl::string_view node,
+  Verdict PreBind(const sdk::Attempt& attempt, absl::string_view node,
                   const sdk::PreBindProgress& progress) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     for (size_t i = 0; i < progress.effects.size(); ++i) {
       gate_->calls.push_back(name_ + " asked about " + progress.effects[i]->key() + " at " +
                              progress.results[i]->resource_version());
@@ -76,12 +83,15 @@ class GatePlugin : public sdk::Plugin,
     *progress.further = gate_->further;
     return gate_->pre_bind;
   }
-  Verdict Bind(const sdk::Attempt&, absl::string_view node, sdk::BindAnswer* answer) override {
+  Verdict Bind(const sdk::Attempt& attempt, absl::string_view node,
+               sdk::BindAnswer* answer) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     gate_->calls.push_back(name_ + " bind " + std::string(node));
     *answer = gate_->bind_answer;
     return gate_->bind;
   }
   void PostBind(const sdk::Attempt& attempt, absl::string_view node) override {
+    gate_->epochs.push_back(attempt.leader_epoch());
     gate_->calls.push_back(name_ + " bound " + std::string(attempt.pod().name()) + " to " +
                            std::string(node));
   }
@@ -143,6 +153,7 @@ class SessionTest : public ::testing::Test {
   }
   static v1beta1::ConfigureRequest Config() {
     v1beta1::ConfigureRequest request;
+    request.set_instance(kInstance);
     request.set_session_id("s");
     auto* profile = request.add_profiles();
     profile->set_name("default");
@@ -269,6 +280,30 @@ TEST_F(SessionTest, PostBindNotifiesEveryPlugin) {
   EXPECT_THAT(b_.calls, ElementsAre("B bound p to n0"));
   request.set_pod_uid("default/unknown");
   EXPECT_EQ(session_->PostBind(request, now_).reason(), CallError::REASON_OBJECT_UNKNOWN);
+}
+
+TEST_F(SessionTest, PluginsSeeTheEpochOfEachCallsLeader) {
+  const auto of = [](auto request, int64_t epoch) {
+    request.mutable_header()->set_leader_epoch(epoch);
+    return request;
+  };
+  v1beta1::ReserveResponse reserved;
+  v1beta1::PermitResponse permitted;
+  v1beta1::PreBindResponse pre_bound;
+  v1beta1::BindResponse bound;
+  v1beta1::UnreserveResponse unreserved;
+  ASSERT_TRUE(session_->Reserve(of(Call<v1beta1::ReserveRequest>(1), 11), now_, &reserved).ok());
+  ASSERT_TRUE(session_->Permit(of(Call<v1beta1::PermitRequest>(1), 12), now_, &permitted).ok());
+  ASSERT_TRUE(session_->PreBind(of(Call<v1beta1::PreBindRequest>(1), 13), now_, &pre_bound).ok());
+  auto bind = Call<v1beta1::BindRequest>(1);
+  bind.set_plugin("B");
+  ASSERT_TRUE(session_->Bind(of(bind, 14), now_, &bound).ok());
+  ASSERT_TRUE(session_->PostBind(of(Call<v1beta1::PostBindRequest>(1), 15), now_).ok());
+  // Of attempts that began elsewhere, too.
+  ASSERT_TRUE(session_->PostBind(of(Call<v1beta1::PostBindRequest>(77), 16), now_).ok());
+  ASSERT_TRUE(
+      session_->Unreserve(of(Call<v1beta1::UnreserveRequest>(78), 17), now_, &unreserved).ok());
+  EXPECT_THAT(b_.epochs, ElementsAre(11, 12, 13, 14, 15, 16, 17));
 }
 
 TEST_F(SessionTest, ReserveIsAllOrNothing) {
@@ -467,7 +502,7 @@ TEST_F(SessionTest, AConfigurationWithWarningsIsInForce) {
 }
 
 TEST_F(SessionTest, ACheckChangesNothing) {
-  Host host({"host-a", "1", ""}, &registry_);
+  Host host({kInstance, "1", ""}, &registry_);
   v1beta1::ConfigureRequest check = Config();
   check.set_validate_only(true);
   v1beta1::ConfigureResponse response;
@@ -499,7 +534,7 @@ TEST_F(SessionTest, ACheckChangesNothing) {
 }
 
 TEST_F(SessionTest, OneSessionEndsWithoutTheOthers) {
-  Host host({"host-a", "1", ""}, &registry_);
+  Host host({kInstance, "1", ""}, &registry_);
   v1beta1::ConfigureRequest request = Config();
   v1beta1::ConfigureResponse response;
   ASSERT_TRUE(host.Configure(request, now_, &response).ok());
@@ -528,8 +563,35 @@ TEST_F(SessionTest, OneSessionEndsWithoutTheOthers) {
   EXPECT_EQ(host.Configure(request, now_, &response).reason(), CallError::REASON_DRAINING);
 }
 
+TEST_F(SessionTest, AConfigurationForAnotherInstanceChangesNothing) {
+  Host host({kInstance, "1", ""}, &registry_);
+  v1beta1::ConfigureRequest request = Config();
+  v1beta1::ConfigureResponse response;
+  for (const std::string& other : {std::string("host-b"), std::string()}) {
+    request.set_instance(other);
+    EXPECT_EQ(host.Configure(request, now_, &response).reason(), CallError::REASON_WRONG_INSTANCE);
+    EXPECT_EQ(host.FindSession("s"), nullptr) << other;
+  }
+  ASSERT_TRUE(host.Configure(Config(), now_, &response).ok());
+  request = Config();
+  request.set_instance("host-b");
+  request.mutable_profiles(0)->set_name("another");
+  EXPECT_EQ(host.Configure(request, now_, &response).reason(), CallError::REASON_WRONG_INSTANCE);
+  Session* session = nullptr;
+  v1beta1::CallHeader header;
+  header.set_session_id("s");
+  ASSERT_TRUE(host.FindSession(header, &session).ok());
+  auto reserve = Call<v1beta1::ReserveRequest>(1);
+  reserve.mutable_header()->set_profile("another");
+  v1beta1::ReserveResponse reserved;
+  EXPECT_EQ(session->Reserve(reserve, now_, &reserved).reason(), CallError::REASON_NOT_CONFIGURED);
+  // A host that leaves says so, too.
+  host.DrainAll();
+  EXPECT_EQ(host.Configure(request, now_, &response).reason(), CallError::REASON_WRONG_INSTANCE);
+}
+
 TEST_F(SessionTest, AHostForgetsUnusedSessions) {
-  Host host({"host-a", "1", ""}, &registry_);
+  Host host({kInstance, "1", ""}, &registry_);
   v1beta1::ConfigureResponse response;
   ASSERT_TRUE(host.Configure(Config(), now_, &response).ok());
   host.Connected("s");

@@ -39,12 +39,22 @@ struct PluginState {
 // Errors:    none.
 class Attempt {
  public:
-  Attempt(uint64_t id, PodView pod, ClusterView cluster, absl::Time now, PluginState* state)
-      : id_(id), pod_(pod), cluster_(cluster), now_(now), state_(state) {}
+  Attempt(uint64_t id, PodView pod, ClusterView cluster, absl::Time now, PluginState* state,
+          int64_t leader_epoch = 0)
+      : id_(id),
+        pod_(pod),
+        cluster_(cluster),
+        now_(now),
+        state_(state),
+        leader_epoch_(leader_epoch) {}
   uint64_t id() const { return id_; }
   const PodView& pod() const { return pod_; }
   const ClusterView& cluster() const { return cluster_; }
   absl::Time now() const { return now_; }
+  // From Reserve to PostBind: grows with each change of leader among the shim's replicas. A plugin
+  // that writes with credentials of its own sends it along, so that its store can refuse the write
+  // of a replica that no longer leads. 0: the shim runs without leader election.
+  int64_t leader_epoch() const { return leader_epoch_; }
 
   // Set by PreFilter for Filter, AddPod, RemovePod and later points.
   template <typename T, typename... Args>
@@ -77,6 +87,7 @@ class Attempt {
   ClusterView cluster_;
   absl::Time now_;
   PluginState* state_;
+  int64_t leader_epoch_;
 };
 
 }  // namespace outboard::sdk

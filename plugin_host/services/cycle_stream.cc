@@ -90,14 +90,11 @@ template <typename Rpc>
 bool CycleStream<Rpc>::Evaluate(absl::Time now) {
   v1beta1::CallHeader* header = Rpc::CycleOf(request_).mutable_header();
   if (!header->session_id().empty()) session_id_ = header->session_id();
-  if (!header->instance().empty()) instance_ = header->instance();
   // Keeps the memory of the evaluation, which Clear would free.
   response_.set_attempt_id(header->attempt_id());
   CallStatus status;
-  Session* session = nullptr;
-  if (instance_ != streams_->host->identity().instance) {
-    status = CallStatus(CallError::REASON_WRONG_INSTANCE, "another instance listens here");
-  } else if (session = streams_->host->FindSession(session_id_); session == nullptr) {
+  Session* const session = streams_->host->FindSession(session_id_);
+  if (session == nullptr) {
     status = CallStatus(CallError::REASON_SESSION_UNKNOWN, session_id_);
   } else {
     switch (session->Reached(*header)) {

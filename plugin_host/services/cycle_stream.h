@@ -84,7 +84,6 @@ class CycleStream final : public DeferredCall {
   typename Rpc::Request request_;
   typename Rpc::Response response_;
   std::string session_id_;
-  std::string instance_;
   absl::Time give_up_;
   bool writing_ = false;
   bool have_request_ = false;

@@ -72,6 +72,7 @@ class EngineTest : public ::testing::Test {
   ConfigureResponse Configure(const std::string& args = "") {
     ConfigureRequest request;
     request.set_session_id(kSession);
+    request.set_instance(instance_);
     ProfileConfig* profile = request.add_profiles();
     profile->set_name(kProfile);
     for (auto point : {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_FILTER,
@@ -95,7 +96,6 @@ class EngineTest : public ::testing::Test {
   CallHeader Header(uint64_t attempt, int64_t version) {
     CallHeader header;
     header.set_session_id(kSession);
-    header.set_instance(instance_);
     header.set_attempt_id(attempt);
     header.set_exact_version(version);
     header.set_profile(kProfile);
@@ -404,11 +404,37 @@ TEST_F(EngineTest, ErrorsSayWhatToDoNext) {
   };
   EXPECT_EQ(filter(Header(5, 1)), CallError::REASON_ATTEMPT_UNKNOWN);
   CallHeader header = Header(5, 1);
-  header.set_instance("host-b");
-  EXPECT_EQ(filter(header), CallError::REASON_WRONG_INSTANCE);
-  header = Header(5, 1);
   header.set_session_id("unknown");
   EXPECT_EQ(filter(header), CallError::REASON_SESSION_UNKNOWN);
+  ConfigureRequest request;
+  request.set_session_id(kSession);
+  request.set_instance("host-b");
+  ConfigureResponse response;
+  const auto context = Context();
+  EXPECT_EQ(
+      ErrorOf(PluginHostService::NewStub(channel_)->Configure(context.get(), request, &response))
+          .reason(),
+      CallError::REASON_WRONG_INSTANCE);
+  EXPECT_EQ(filter(Header(5, 1)), CallError::REASON_ATTEMPT_UNKNOWN) << "the session is unchanged";
+}
+
+// On a Cycle stream too, whose first message names it for all others.
+TEST_F(EngineTest, ACycleStreamOfAnUnknownSessionIsNotAnswered) {
+  Configure();
+  Sync sync = OpenSync(4);
+  const auto context = Context();
+  auto cycle = CycleService::NewStub(channel_)->Cycle(context.get());
+  CycleRequest request = MakeCycle(1, 1);
+  request.mutable_header()->set_session_id("unknown");
+  CycleResponse response;
+  ASSERT_TRUE(cycle->Write(request));
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_EQ(response.error().reason(), CallError::REASON_SESSION_UNKNOWN);
+  request = MakeCycle(2, 1);
+  request.mutable_header()->clear_session_id();
+  ASSERT_TRUE(cycle->Write(request));
+  ASSERT_TRUE(cycle->Read(&response));
+  EXPECT_EQ(response.error().reason(), CallError::REASON_SESSION_UNKNOWN);
 }
 
 TEST_F(EngineTest, ErrorsAreShortHoweverLongTheRequest) {
@@ -434,6 +460,7 @@ TEST_F(EngineTest, DisconnectedSessionsAreEvictedFirst) {
   for (size_t i = 0; i < runtime::Host::kMaxSessions + 3; ++i) {
     ConfigureRequest request;
     request.set_session_id(absl::StrCat("passing-", i));
+    request.set_instance(instance_);
     ConfigureResponse response;
     auto context = Context();
     const grpc::Status status =
@@ -520,6 +547,7 @@ TEST_F(EngineTest, APeerDrainsTheWholeHost) {
   ConfigureRequest request;
   ConfigureResponse configured;
   request.set_session_id("another");
+  request.set_instance(instance_);
   const auto configuring = Context();
   EXPECT_EQ(ErrorOf(stub->Configure(configuring.get(), request, &configured)).reason(),
             CallError::REASON_DRAINING);

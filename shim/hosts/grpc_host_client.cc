@@ -247,7 +247,6 @@ absl::Status GrpcHostClient::Exchange(const PlanRequest& request, absl::Time dea
   if (!std::exchange(cycle_introduced_, true)) {
     PlanRequest first = request;
     first.mutable_cycle()->mutable_header()->set_session_id(session_id_);
-    first.mutable_cycle()->mutable_header()->set_instance(instance_);
     answered = cycle_->Exchange(first, deadline, response);
   } else {
     answered = cycle_->Exchange(request, deadline, response);
@@ -282,11 +281,7 @@ bool GrpcHostClient::StartCycle(const PlanRequest& request) {
   PlanRequest sent = request;
   CallHeader* const header = sent.mutable_cycle()->mutable_header();
   header->clear_session_id();
-  header->clear_instance();
-  if (!std::exchange(cycle_introduced_, true)) {
-    header->set_session_id(session_id_);
-    header->set_instance(instance_);
-  }
+  if (!std::exchange(cycle_introduced_, true)) header->set_session_id(session_id_);
   cycle_->Begin(sent);
   return true;
 }
@@ -384,7 +379,6 @@ framework::PendingAnswer<Response> GrpcHostClient::Begin(Call call_kind, Stub* s
   if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok())
     return [ready]() -> absl::StatusOr<Response> { return ready; };
   request.mutable_header()->set_session_id(session_id_);
-  request.mutable_header()->set_instance(instance_);
   const CallTimer timer(call_observer_, call_kind);
   auto call = std::make_unique<UnaryCall<Response>>(loop_, timer, stub, prepare, request, deadline);
   auto is_there = [call = call.get()] { return call->done(); };
@@ -440,6 +434,7 @@ void GrpcHostClient::AwaitReady() {
 
 void GrpcHostClient::StartConfigure(ConfigureRequest request, absl::Time deadline) {
   request.set_session_id(session_id_);
+  request.set_instance(instance_);
   configure_ = new ConfigureCall(this, request, deadline);
 }
 
@@ -521,7 +516,6 @@ class GrpcHostClient::PostBindCall final : public Completion {
 bool GrpcHostClient::SendPostBind(PostBindRequest request, absl::Time deadline) {
   if (lost_ || *post_binds_ >= kMaxPostBinds) return false;
   request.mutable_header()->set_session_id(session_id_);
-  request.mutable_header()->set_instance(instance_);
   PostBindCall::Start(this, request, deadline);
   return true;
 }
@@ -531,7 +525,6 @@ bool GrpcHostClient::SendPostBind(PostBindRequest request, absl::Time deadline) 
   absl::StatusOr<Method##Response> GrpcHostClient::Method(Method##Request request,           \
                                                           absl::Time deadline) {             \
     request.mutable_header()->set_session_id(session_id_);                                   \
-    request.mutable_header()->set_instance(instance_);                                       \
     return Unary<Method##Response>(Call::k##Method, stub.get(),                              \
                                    &Service::Stub::PrepareAsync##Method, std::move(request), \
                                    deadline);                                                \

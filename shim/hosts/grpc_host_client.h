@@ -37,6 +37,9 @@ namespace outboard::hosts {
 
 // One instance of a host.
 //
+// `session_id` is used with this instance only: a process that took its place at the address then
+// knows no such session, and never answers for it.
+//
 // Usage: construct → StartConfigure, until TakeConfigured has the answer → SendChanges(snapshot…) →
 // usable() once the host acknowledged it. Streams open by themselves.
 //

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
@@ -106,10 +107,10 @@ absl::StatusOr<ConfigCheck> HostRegistry::CheckReload(
     for (const auto& instance : host.instances) {
       if (instance->state == InstanceState::kQuarantined) continue;
       HostConnection connection{instance->channel, instance->identity, instance->info};
-      check.Ask(
-          name,
-          std::make_unique<GrpcHostClient>(loop_, session_id_, std::move(connection), limits_),
-          SteadyNow() + limits_.configure);
+      check.Ask(name,
+                std::make_unique<GrpcHostClient>(loop_, SessionOf(name, *instance),
+                                                 std::move(connection), limits_),
+                SteadyNow() + limits_.configure);
     }
   }
   return check;
@@ -243,6 +244,17 @@ void HostRegistry::Disconnect(Instance* instance) {
   instance->awaits_cluster = false;
 }
 
+std::string HostRegistry::SessionOf(const std::string& name, const Instance& instance) const {
+  // The same at each connection with the instance, which then drops what it had.
+  std::string session = absl::StrCat(
+      session_id_, "-", absl::Hex(absl::Hash<std::string>()(instance.id()), absl::kZeroPad16));
+  // A session that has ended stays so, and a recalled instance gets another one.
+  const auto host = hosts_.find(name);
+  const int recalls = host == hosts_.end() ? 0 : host->second.recalls;
+  if (recalls != 0) absl::StrAppend(&session, "-", recalls);
+  return session;
+}
+
 void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time now) {
   Disconnect(instance);
   absl::StatusOr<Plans> plans = PlansWith(name, instance);
@@ -257,10 +269,8 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   }
   instance->configured = configure->second;
   instance->began = now;
-  // A session that has ended stays so, and a recalled instance gets another one.
-  const int recalls = hosts_[name].recalls;
   instance->grpc_client = std::make_unique<GrpcHostClient>(
-      loop_, recalls == 0 ? session_id_ : absl::StrCat(session_id_, "-", recalls),
+      loop_, SessionOf(name, *instance),
       HostConnection{instance->channel, instance->identity, instance->info}, limits_);
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + limits_.configure);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);

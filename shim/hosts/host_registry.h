@@ -57,6 +57,7 @@ namespace outboard::hosts {
 // Errors: a method that fails has changed nothing, unless it says so.
 class HostRegistry final : public framework::ShadowObserver {
  public:
+  // `session_id`: of this process, at most 31 bytes; the ids of its sessions begin with it.
   HostRegistry(std::shared_ptr<const config::Config> config, std::string session_id, HostLoop* loop,
                scheduler::Scheduler* scheduler);
   ~HostRegistry() override;
@@ -208,6 +209,9 @@ class HostRegistry final : public framework::ShadowObserver {
   void DropShadowCycle(Instance* instance);
   // Compares new answers; true if the instance has been in the shadow long enough.
   bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
+  // The id of this shim's session with the instance. Never that of another instance, which could
+  // otherwise answer for it, for example behind an address that several hosts share.
+  std::string SessionOf(const std::string& name, const Instance& instance) const;
   void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,
               absl::Time now);
   void Promote(const std::string& name, Host* host, absl::Time now);

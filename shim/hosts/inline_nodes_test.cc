@@ -21,6 +21,8 @@ using ::testing::ElementsAre;
 using testing::FakeHost;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
+using v1beta1::CallError;
+using v1beta1::ConfigureRequest;
 using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
@@ -176,7 +178,10 @@ TEST_F(InlineNodesTest, ServesOnceItReportsReady) {
   EXPECT_FALSE(hosts_.AllReady());
   SetReady("a", true);
   UntilServes("a");
-  EXPECT_EQ(fakes_["a"]->Requests<ProbeRequest>()[0].session_id(), "session");
+  ASSERT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 1);
+  const ConfigureRequest configured = fakes_["a"]->Requests<ConfigureRequest>()[0];
+  EXPECT_EQ(configured.instance(), "a");
+  EXPECT_EQ(fakes_["a"]->Requests<ProbeRequest>()[0].session_id(), configured.session_id());
   Schedule("p1");
   EXPECT_THAT(effects_.bound, ElementsAre("p1 n2"));
   // It received only what came with the call.
@@ -186,13 +191,26 @@ TEST_F(InlineNodesTest, ServesOnceItReportsReady) {
   const FilterRequest request = fakes_["a"]->Requests<FilterRequest>()[0];
   EXPECT_THAT(request.inline_nodes(), SizeIs(2));
   EXPECT_EQ(request.pod().name(), "p1");
-  EXPECT_EQ(request.header().session_id(), "session");
-  EXPECT_EQ(request.header().instance(), "a");
+  EXPECT_EQ(request.header().session_id(), configured.session_id());
   Schedule("p2");
   const FilterRequest second = fakes_["a"]->Requests<FilterRequest>().back();
   EXPECT_EQ(second.inline_nodes(0).requested().pods() + second.inline_nodes(1).requested().pods(),
             1)
       << "p1 counts";
+}
+
+// A process that took its place at the address: it was not configured with this session.
+TEST_F(InlineNodesTest, AnInstanceThatDoesNotKnowItsSessionNeedsAnotherHandshake) {
+  InlineComes("a", 1, "n2");
+  UntilServes("a");
+  fakes_["a"]->Answer<FilterRequest, FilterResponse>([](const FilterRequest&, FilterResponse*) {
+    return testing::CallFailure(CallError::REASON_SESSION_UNKNOWN, "no such session");
+  });
+  Schedule("p1");
+  EXPECT_THAT(effects_.bound, IsEmpty());
+  Until("it was lost", [&] { return !lost_.empty(); });
+  EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
+  EXPECT_EQ(Serving(), "unknown");
 }
 
 TEST_F(InlineNodesTest, ANewerInstanceTakesItsPlace) {

@@ -28,8 +28,11 @@ using testing::Fault;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
+using ::testing::MatchesRegex;
 using ::testing::SizeIs;
+using v1beta1::CallError;
 using v1beta1::ConfigureRequest;
+using v1beta1::ConfigureResponse;
 using v1beta1::CycleRequest;
 using v1beta1::EndSessionRequest;
 using v1beta1::FilterRequest;
@@ -101,9 +104,12 @@ class ReplacementTest : public ::testing::Test {
 
   // An instance comes up and answers a handshake. `started`: seconds.
   void Comes(const std::string& id, int started, const std::string& digest = "") {
+    Starts(id);
+    Answers(id, started, digest);
+  }
+  void Starts(const std::string& id) {
     fakes_[id] = FakeHost::Start(
         absl::StrCat("unix:", ::testing::TempDir(), "outboard-replace-", getpid(), "-", id), id);
-    Answers(id, started, digest);
   }
   void Answers(const std::string& id, int started, const std::string& digest = "") {
     HostConnection connection;
@@ -126,6 +132,13 @@ class ReplacementTest : public ::testing::Test {
     const absl::Status taken =
         hosts_.OnHandshake({"main", fakes_[id]->address(), std::nullopt, 0}, connection, now_);
     EXPECT_TRUE(taken.ok()) << taken;
+  }
+  // The sessions with which it was configured, in order.
+  std::vector<std::string> SessionsOf(const std::string& id) {
+    std::vector<std::string> sessions;
+    for (const auto& request : fakes_[id]->Requests<ConfigureRequest>())
+      sessions.push_back(request.session_id());
+    return sessions;
   }
   // `instance state` of all, in order of arrival.
   std::vector<std::string> States() const {
@@ -251,10 +264,46 @@ TEST_F(ReplacementTest, AReplacedInstanceIsCalledAgainOnceNoOtherIsLeft) {
   EXPECT_THAT(effects_.failed, IsEmpty());
   EXPECT_THAT(effects_.bound, SizeIs(1));
   // The first session has ended for ever.
-  std::vector<std::string> sessions;
-  for (const auto& request : fakes_["a"]->Requests<v1beta1::ConfigureRequest>())
-    sessions.push_back(request.session_id());
-  EXPECT_THAT(sessions, ElementsAre("session", "session-1"));
+  const std::vector<std::string> sessions = SessionsOf("a");
+  ASSERT_THAT(sessions, SizeIs(2));
+  EXPECT_EQ(sessions[1], absl::StrCat(sessions[0], "-1"));
+}
+
+// So an instance that took another's place behind an address never answers for it.
+TEST_F(ReplacementTest, EachInstanceHasASessionOfItsOwn) {
+  Comes("a", 1);
+  WaitFor({"a serving"});
+  Schedule("one");
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  Schedule("two");
+  for (const char* id : {"a", "b"}) {
+    ASSERT_THAT(SessionsOf(id), SizeIs(1));
+    const std::string session = SessionsOf(id)[0];
+    EXPECT_THAT(session, MatchesRegex("session-[0-9a-f]+"));
+    EXPECT_EQ(fakes_[id]->Requests<ConfigureRequest>()[0].instance(), id);
+    EXPECT_EQ(fakes_[id]->Requests<v1beta1::SyncRequest>()[0].session_id(), session);
+    ASSERT_EQ(fakes_[id]->Count<CycleRequest>(), 1);
+    EXPECT_EQ(fakes_[id]->Requests<CycleRequest>()[0].header().session_id(), session);
+  }
+  EXPECT_NE(SessionsOf("a"), SessionsOf("b"));
+  // A host must not have to keep one session for each connection.
+  Answers("a", 1);
+  WaitFor({"b serving", "a standby"});
+  ASSERT_THAT(SessionsOf("a"), SizeIs(2));
+  EXPECT_EQ(SessionsOf("a")[0], SessionsOf("a")[1]);
+}
+
+TEST_F(ReplacementTest, AWrongInstanceAtConfigureNeedsAnotherHandshake) {
+  Starts("a");
+  fakes_["a"]->Answer<ConfigureRequest, ConfigureResponse>(
+      [](const ConfigureRequest& request, ConfigureResponse*) {
+        return testing::CallFailure(CallError::REASON_WRONG_INSTANCE,
+                                    absl::StrCat("this is not ", request.instance()));
+      });
+  Answers("a", 1);
+  WaitFor({});
+  EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address()));
 }
 
 // A host that was asked to drain need not exit.

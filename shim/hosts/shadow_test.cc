@@ -344,7 +344,8 @@ TEST_F(ShadowTest, NodesThatAreSentAlongAreThoseOfTheCycle) {
         ++found;
         EXPECT_EQ(request.inline_nodes_size(), 3);
         auto expected = other;
-        expected.mutable_header()->set_instance("b");
+        expected.mutable_header()->set_session_id(
+            fakes_["b"]->Requests<v1beta1::ConfigureRequest>()[0].session_id());
         EXPECT_TRUE(MessageDifferencer::Equals(expected, request))
             << expected.DebugString() << request.DebugString();
       }

@@ -150,7 +150,17 @@ void LeaseElector::Run() {
   if (led && options_.release_on_stop) Release();
 }
 
+void LeaseElector::BeginEpoch() {
+  const int64_t epoch = step_.lease()->resource_version;
+  if (epoch == 0) {
+    LOG(WARNING) << "lease " << options_.lease_name
+                 << ": its resource version is not a decimal number; plugins get no leader epoch";
+  }
+  epoch_.store(epoch, std::memory_order_release);
+}
+
 void LeaseElector::Publish() {
+  if (step_.leading() && !started_reported_) BeginEpoch();
   const absl::Time until = step_.leading_until();
   deadline_ns_.store(until == absl::InfinitePast() ? kNotLeading : absl::ToUnixNanos(until),
                      std::memory_order_release);

@@ -51,8 +51,10 @@ struct LeaseCallbacks {
 // the send. Another replica can lead at the earliest lease_duration - renew_deadline (5 s) later; a
 // bind must have ended WriteGrace after the deadline.
 //
-// Threading: BindDeadline, leading, Check and leader from any thread; Start and Stop from one
-// thread.
+// The epoch is the same fence for writes that others make in this leader's name.
+//
+// Threading: BindDeadline, leading, epoch, Check and leader from any thread; Start and Stop from
+// one thread.
 // Lifetime: the client outlives this object and is used only by it: renewals must not wait behind
 // binds. The destructor stops. Single use: after the loss of leadership it stays stopped.
 // Errors: call ValidateTimings before. Failed requests are logged and retried according to the
@@ -72,6 +74,11 @@ class LeaseElector {
   // when not leading.
   absl::Time BindDeadline() const;
   bool leading() const { return SteadyNow() < BindDeadline(); }
+  // Grows with each change of holder, also if the lease was deleted between them: the lease's
+  // resource version as written when this process became its holder, unchanged while it renews.
+  // Known before leading() is true; kept when the lease is lost. 0: not yet a holder, or the API
+  // server's resource versions are not decimal numbers.
+  int64_t epoch() const { return epoch_.load(std::memory_order_acquire); }
   // For liveness: an error if this object still believes to lead `tolerance` after the lease
   // expired, which means that its thread hangs.
   absl::Status Check(absl::Duration tolerance) const;
@@ -89,6 +96,8 @@ class LeaseElector {
   // Whether a free lease is left to others at `now`.
   bool LeavesLease(absl::Time now);
   void Publish();
+  // Takes the epoch from the lease that this process has just written.
+  void BeginEpoch();
   void StopLeading();
   void Release();
 
@@ -98,6 +107,7 @@ class LeaseElector {
   kube::CancelToken cancel_;
   // SteadyNow in nanoseconds; the minimum when not leading.
   std::atomic<int64_t> deadline_ns_;
+  std::atomic<int64_t> epoch_{0};
 
   mutable absl::Mutex mutex_;
   std::string leader_ ABSL_GUARDED_BY(mutex_);

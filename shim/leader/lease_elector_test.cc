@@ -42,6 +42,7 @@ class Candidate {
     LeaseCallbacks callbacks;
     callbacks.on_started = [this](int transitions) {
       transitions_ = transitions;
+      started_at_epoch_ = elector_.epoch();
       EXPECT_TRUE(elector_.leading());
       started.Notify();
     };
@@ -55,6 +56,7 @@ class Candidate {
   absl::Notification started;
   absl::Notification stopped;
   std::atomic<int> transitions_{-1};
+  std::atomic<int64_t> started_at_epoch_{-1};
   kube::CurlApiClient client_;
   LeaseElector elector_;
 };
@@ -81,6 +83,46 @@ TEST(LeaseElector, LeadsRenewsReleasesAndTheNextTakesOver) {
   EXPECT_EQ(second.transitions_, 1);
   EXPECT_EQ(server.Get("leases", "kube-system/outboard")["spec"]["leaseTransitions"], 1);
   EXPECT_TRUE(second.elector_.Check(absl::ZeroDuration()).ok());
+}
+
+TEST(LeaseElector, TheEpochGrowsWithEachChangeOfHolder) {
+  FakeApiServer server;
+  Candidate first(server, "first");
+  ASSERT_TRUE(Await(first.started));
+  const int64_t first_epoch = first.started_at_epoch_;
+  EXPECT_GT(first_epoch, 0);
+  // The same while it renews, although each renewal has a resource version of its own.
+  const int before = server.Count("PUT", "/leases/outboard");
+  ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", before + 5));
+  EXPECT_GT(server.version(), first_epoch);
+  EXPECT_EQ(first.elector_.epoch(), first_epoch);
+  Candidate second(server, "second");
+  EXPECT_EQ(second.elector_.epoch(), 0) << "it has never led";
+  first.elector_.Stop();
+  ASSERT_TRUE(Await(second.started));
+  EXPECT_GT(second.started_at_epoch_, first_epoch);
+  EXPECT_EQ(first.elector_.epoch(), first_epoch) << "what it still sends has an old epoch";
+  // A deleted lease begins again with no transitions.
+  second.elector_.Stop();
+  ASSERT_TRUE(server.Delete("leases", "kube-system/outboard"));
+  Candidate third(server, "third");
+  ASSERT_TRUE(Await(third.started));
+  EXPECT_EQ(third.transitions_, 0);
+  EXPECT_GT(third.started_at_epoch_, second.started_at_epoch_);
+}
+
+TEST(LeaseElector, ADeletedLeaseThatItsHolderWritesAgainHasTheSameEpoch) {
+  FakeApiServer server;
+  Candidate candidate(server, "me");
+  ASSERT_TRUE(Await(candidate.started));
+  const int64_t epoch = candidate.elector_.epoch();
+  const int before = server.Count("POST", "/leases");
+  ASSERT_TRUE(server.Delete("leases", "kube-system/outboard"));
+  ASSERT_TRUE(server.AwaitCount("POST", "/leases", before + 1));
+  const int renewals = server.Count("PUT", "/leases/outboard");
+  ASSERT_TRUE(server.AwaitCount("PUT", "/leases/outboard", renewals + 2));
+  EXPECT_TRUE(candidate.elector_.leading());
+  EXPECT_EQ(candidate.elector_.epoch(), epoch);
 }
 
 TEST(LeaseElector, LeavesAFreeLeaseToThoseWhoCanUseIt) {

@@ -1,5 +1,9 @@
 #include "shim/leader/lease_record.h"
 
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 
@@ -16,6 +20,15 @@ std::string Text(const json& object, const char* name) {
 int Number(const json& object, const char* name) {
   auto it = object.find(name);
   return it != object.end() && it->is_number_integer() ? it->get<int>() : 0;
+}
+
+// 0: not a positive decimal number.
+int64_t Decimal(const std::string& text) {
+  int64_t number = 0;
+  const bool is_decimal =
+      !text.empty() &&
+      std::all_of(text.begin(), text.end(), [](unsigned char c) { return absl::ascii_isdigit(c); });
+  return is_decimal && absl::SimpleAtoi(text, &number) ? number : 0;
 }
 
 void SetSpec(const LeaseRecord& record, json* spec) {
@@ -40,6 +53,8 @@ absl::StatusOr<Lease> ParseLease(absl::string_view text) {
   }
   Lease lease;
   lease.json = std::string(text);
+  if (auto metadata = object.find("metadata"); metadata != object.end() && metadata->is_object())
+    lease.resource_version = Decimal(Text(*metadata, "resourceVersion"));
   auto spec = object.find("spec");
   if (spec == object.end() || !spec->is_object()) return lease;
   lease.record.holder = Text(*spec, "holderIdentity");

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
 #define OUTBOARD_SHIM_LEADER_LEASE_RECORD_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -24,6 +25,9 @@ struct LeaseRecord {
 
 struct Lease {
   LeaseRecord record;
+  // metadata.resourceVersion, which grows with each write of any object; 0: it is not a decimal
+  // number.
+  int64_t resource_version = 0;
   // The whole object, so that an update preserves fields of other writers.
   std::string json;
 };

@@ -230,6 +230,7 @@ TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
       R"("spec":{"holderIdentity":"x","leaseDurationSeconds":15,"strategy":"s","leaseTransitions":2}})");
   ASSERT_TRUE(lease.ok());
   EXPECT_EQ(lease->record.transitions, 2);
+  EXPECT_EQ(lease->resource_version, 7);
   const std::string updated = UpdatedLeaseJson(*lease, {"me", 15, "a", "r", 3});
   auto again = ParseLease(updated);
   ASSERT_TRUE(again.ok());
@@ -237,6 +238,19 @@ TEST(LeaseRecord, RoundTripKeepsWhatOthersWrote) {
   EXPECT_NE(updated.find(R"("strategy":"s")"), std::string::npos);
   EXPECT_NE(updated.find(R"("resourceVersion":"7")"), std::string::npos);
   EXPECT_FALSE(ParseLease("busy").ok());
+}
+
+// Other stores than etcd may have other versions.
+TEST(LeaseRecord, AResourceVersionIsADecimalNumberOrNone) {
+  const auto version = [](const std::string& value) {
+    auto lease = ParseLease(R"({"kind":"Lease","metadata":{"resourceVersion":)" + value + "}}");
+    return lease.ok() ? lease->resource_version : -1;
+  };
+  EXPECT_EQ(version(R"("9223372036854775807")"), 9223372036854775807);
+  for (const char* other : {R"("")", R"("7a")", R"("-7")", R"("+7")", R"(" 7")", R"("7.0")",
+                            R"("9223372036854775808")", "7", "null", "{}"})
+    EXPECT_EQ(version(other), 0) << other;
+  EXPECT_EQ(ParseLease(R"({"kind":"Lease"})")->resource_version, 0);
 }
 
 }  // namespace

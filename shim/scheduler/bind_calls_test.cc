@@ -345,6 +345,34 @@ TEST_F(BindCallsTest, PostBindIsSentOnceAfterTheBindIsConfirmed) {
   EXPECT_NE(host_.post_binds[0].header().attempt_id(), 0u);
 }
 
+// A plugin's store compares it with that of other leaders.
+TEST_F(BindCallsTest, CallsFromReserveOnCarryTheEpochOfTheLeader) {
+  int64_t epoch = 7;
+  scheduler_.SetLeaderEpoch([&] { return epoch; });
+  std::vector<int64_t> reserved;
+  host_.reserve = [&](const v1beta1::ReserveRequest& request) {
+    reserved.push_back(request.header().leader_epoch());
+    return v1beta1::ReserveResponse();
+  };
+  plan_.pre_bind = {Asks("Keeper")};
+  plan_.pre_bind_plugins = {"Keeper"};
+  plan_.bind = {Asks("First")};
+  plan_.post_bind = {Asks("Listener")};
+  host_.bind = [&](const v1beta1::BindRequest&) {
+    epoch = 8;  // read for each call
+    return ShimBinds();
+  };
+  SchedulePod();
+  EXPECT_THAT(reserved, ElementsAre(7));
+  ASSERT_THAT(pre_bind_questions_, SizeIs(1));
+  EXPECT_EQ(pre_bind_questions_[0].header().leader_epoch(), 7);
+  ASSERT_THAT(host_.bind_questions, SizeIs(1));
+  EXPECT_EQ(host_.bind_questions[0].header().leader_epoch(), 7);
+  EndBind(BindEnd::kBound);
+  ASSERT_THAT(host_.post_binds, SizeIs(1));
+  EXPECT_EQ(host_.post_binds[0].header().leader_epoch(), 8);
+}
+
 TEST_F(BindCallsTest, APostBindThatCannotBeSentIsDropped) {
   plan_.post_bind = {Asks("Listener")};
   host_.takes_post_bind = false;

@@ -169,6 +169,7 @@ void HostCalls::FillHeader(const Attempt& attempt, const HostRecord& host,
   header->set_attempt_id(attempt.id);
   header->set_min_version(state_.cluster.VersionOf(host.cursor));
   header->set_profile(attempt.plan->algorithm.name);
+  if (state_.leader_epoch) header->set_leader_epoch(state_.leader_epoch());
 }
 
 void HostCalls::NoteCall(Attempt* attempt, const framework::HostClient& client) {

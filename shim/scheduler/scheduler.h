@@ -3,7 +3,10 @@
 #define OUTBOARD_SHIM_SCHEDULER_SCHEDULER_H_
 
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -73,6 +76,9 @@ class Scheduler final {
   void ExpectHost(const std::string& name, absl::Time now);
   // Receives the answers of cycles; null: no observer. It outlives the scheduler.
   void SetShadowObserver(framework::ShadowObserver* observer) { state_.shadow_observer = observer; }
+  // The epoch of this process's leadership (LeaseElector::epoch), read before each call from
+  // Reserve on; called on the scheduling thread. Unless set, calls carry none.
+  void SetLeaderEpoch(std::function<int64_t()> epoch) { state_.leader_epoch = std::move(epoch); }
   // While paused, background writes are dropped, because hosts may lack objects that are not listed
   // yet.
   void PauseBackgroundWrites(bool paused) { object_writes_.Pause(paused); }

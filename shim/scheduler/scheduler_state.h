@@ -3,6 +3,7 @@
 #define OUTBOARD_SHIM_SCHEDULER_SCHEDULER_STATE_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -75,7 +76,7 @@ struct HostRecord {
 };
 
 // Owned by Scheduler; every part has a pointer to it. Writers:
-// - options, profile_names, plans, shadow_observer: Scheduler
+// - options, profile_names, plans, shadow_observer, leader_epoch: Scheduler
 // - hosts: see HostRecord
 // - cluster: ClusterEventHandler what informers report; SchedulingCycle, AttemptFailures,
 //   PermitWaits and PreemptionTracker assumed pods, waits and nominations; HostCalls cursors
@@ -133,6 +134,7 @@ struct SchedulerState {
   std::map<std::string, HostRecord> hosts;
   AttemptTable attempts;
   uint64_t last_attempt_id = 0;
+  std::function<int64_t()> leader_epoch;  // null: without leader election
 };
 
 }  // namespace outboard::scheduler

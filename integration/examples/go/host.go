@@ -105,8 +105,6 @@ func (h *host) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
 func (h *host) check(header *pb.CallHeader) error {
 	s := h.sessions[header.GetSessionId()]
 	switch {
-	case header.GetInstance() != h.instance:
-		return fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance %s", h.instance)
 	case s == nil:
 		return fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session %s", header.GetSessionId())
 	case !s.profiles[header.GetProfile()]:
@@ -128,6 +126,9 @@ func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHost
 }
 
 func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	if request.GetInstance() != h.instance {
+		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance %s", h.instance)
+	}
 	s := h.sessions[request.GetSessionId()]
 	if h.draining || s != nil && s.draining {
 		return nil, fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")

@@ -62,6 +62,8 @@ class Host(handshake_pb2_grpc.HandshakeServiceServicer, plugin_host_pb2_grpc.Plu
         return response
 
     def Configure(self, request, context):
+        if request.instance != INSTANCE:
+            fail(context, grpc.StatusCode.FAILED_PRECONDITION, "WRONG_INSTANCE", f"this is instance {INSTANCE}")
         if not re.fullmatch("[a-z0-9-]{1,63}", request.session_id):
             fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "session_id must match [a-z0-9-]{1,63}")
         if self.draining or request.session_id in self.ended:
@@ -99,8 +101,6 @@ class Host(handshake_pb2_grpc.HandshakeServiceServicer, plugin_host_pb2_grpc.Plu
 
     def plugins_at(self, point, request, context, slots):
         header, profiles = request.header, self.sessions.get(request.header.session_id)
-        if header.instance != INSTANCE:
-            fail(context, grpc.StatusCode.FAILED_PRECONDITION, "WRONG_INSTANCE", f"this is instance {INSTANCE}")
         if profiles is None or header.profile not in profiles:
             reason = "SESSION_UNKNOWN" if profiles is None else "NOT_CONFIGURED"
             fail(context, grpc.StatusCode.FAILED_PRECONDITION, reason, "Configure did not name this session and profile")

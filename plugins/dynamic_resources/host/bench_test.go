@@ -20,7 +20,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 	ctx := context.Background()
 	profile := &pb.ProfileConfig{Name: "default-scheduler"}
 	if _, err := pb.NewPluginHostServiceClient(connection).Configure(ctx, &pb.ConfigureRequest{
-		SessionId: "bench", Profiles: []*pb.ProfileConfig{profile},
+		SessionId: "bench", Instance: "claims-test", Profiles: []*pb.ProfileConfig{profile},
 	}); err != nil {
 		b.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func benchmarkPods(b *testing.B, nodes int) {
 		c := newClaim(name, exactly1("gpu", "gpu"))
 		version++
 		send(&pb.SyncRequest{Changes: []*pb.Change{upsert(b, claimResource, c), upsertPod(p)}})
-		header := &pb.CallHeader{SessionId: "bench", Instance: "claims-test", AttemptId: uint64(i + 1), Version: &pb.CallHeader_ExactVersion{ExactVersion: version}, Profile: "default-scheduler"}
+		header := &pb.CallHeader{SessionId: "bench", AttemptId: uint64(i + 1), Version: &pb.CallHeader_ExactVersion{ExactVersion: version}, Profile: "default-scheduler"}
 		if err := cycles.Send(&pb.CycleRequest{Header: header, DeadlineMicros: 1e6, PodUid: p.GetUid(), Search: &pb.NodeSearch{StartOffset: offset}}); err != nil {
 			b.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 
 // Cycle answers all points from PreFilter to Score in one stream, pod by pod, like the separate services.
 func (h *host) Cycle(stream grpc.BidiStreamingServer[pb.CycleRequest, pb.CycleResponse]) error {
-	var sessionID, instance string
+	var sessionID string
 	for {
 		request, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -28,9 +28,9 @@ func (h *host) Cycle(stream grpc.BidiStreamingServer[pb.CycleRequest, pb.CycleRe
 			header = &pb.CallHeader{}
 		}
 		if sessionID == "" {
-			sessionID, instance = header.GetSessionId(), header.GetInstance()
+			sessionID = header.GetSessionId()
 		}
-		header.SessionId, header.Instance = sessionID, instance
+		header.SessionId = sessionID
 		if err := stream.Send(h.answerCycle(stream.Context(), request, header)); err != nil {
 			return err
 		}

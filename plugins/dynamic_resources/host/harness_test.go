@@ -75,7 +75,7 @@ func joinShim(t *testing.T, connection *grpc.ClientConn, session, args string, n
 		profile.Points = append(profile.Points, &pb.PointConfig{ExtensionPoint: point, Plugins: []string{pluginName}})
 	}
 	configured := call(s, pb.NewPluginHostServiceClient(connection).Configure, &pb.ConfigureRequest{
-		SessionId: session, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMicros: 1e6,
+		SessionId: session, Instance: s.instance, Profiles: []*pb.ProfileConfig{profile}, CycleDeadlineMicros: 1e6,
 	})
 	if len(configured.GetProblems()) > 0 {
 		t.Fatal(configured)
@@ -191,7 +191,7 @@ func call[Request, Response any](s *fakeShim, method func(context.Context, Reque
 }
 
 func (s *fakeShim) header() *pb.CallHeader {
-	return &pb.CallHeader{SessionId: s.session, Instance: s.instance, AttemptId: s.attempt, Version: &pb.CallHeader_ExactVersion{ExactVersion: s.version}, Profile: "default-scheduler"}
+	return &pb.CallHeader{SessionId: s.session, AttemptId: s.attempt, Version: &pb.CallHeader_ExactVersion{ExactVersion: s.version}, Profile: "default-scheduler"}
 }
 
 // headerFrom is for calls at this version or a later one.

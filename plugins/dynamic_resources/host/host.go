@@ -128,6 +128,9 @@ func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHost
 }
 
 func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+	if request.GetInstance() != h.instance {
+		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance "+h.instance)
+	}
 	if h.draining.Load() {
 		return nil, fail(pb.CallError_REASON_DRAINING, "the host is about to exit")
 	}

@@ -153,11 +153,10 @@ func TestErrorsOfTheContract(t *testing.T) {
 		change func(*pb.CallHeader)
 		want   pb.CallError_Reason
 	}{
-		"another instance": {func(h *pb.CallHeader) { h.Instance = "other" }, pb.CallError_REASON_WRONG_INSTANCE},
-		"no session":       {func(h *pb.CallHeader) { h.SessionId = "other" }, pb.CallError_REASON_SESSION_UNKNOWN},
-		"no attempt":       {func(h *pb.CallHeader) { h.AttemptId = 77 }, pb.CallError_REASON_ATTEMPT_UNKNOWN},
-		"behind":           {func(h *pb.CallHeader) { h.Version = &pb.CallHeader_ExactVersion{ExactVersion: h.GetExactVersion() + 1} }, pb.CallError_REASON_STALE},
-		"no version":       {func(h *pb.CallHeader) { h.Version = nil }, pb.CallError_REASON_INVALID},
+		"no session": {func(h *pb.CallHeader) { h.SessionId = "other" }, pb.CallError_REASON_SESSION_UNKNOWN},
+		"no attempt": {func(h *pb.CallHeader) { h.AttemptId = 77 }, pb.CallError_REASON_ATTEMPT_UNKNOWN},
+		"behind":     {func(h *pb.CallHeader) { h.Version = &pb.CallHeader_ExactVersion{ExactVersion: h.GetExactVersion() + 1} }, pb.CallError_REASON_STALE},
+		"no version": {func(h *pb.CallHeader) { h.Version = nil }, pb.CallError_REASON_INVALID},
 	} {
 		header := s.header()
 		test.change(header)
@@ -207,6 +206,23 @@ func TestErrorsOfTheContract(t *testing.T) {
 	_, err = sync.Recv()
 	_, reason = errorOf(t, err)
 	expect(t, "a stream of an unknown session", reason, pb.CallError_REASON_SESSION_UNKNOWN)
+}
+
+func TestAConfigurationForAnotherInstanceChangesNothing(t *testing.T) {
+	p := podUsing("p")
+	s := newShim(t, 1, upsertPod(p))
+	plugins := pb.NewPluginHostServiceClient(s.connection)
+	for _, session := range []string{s.session, "new"} {
+		for _, instance := range []string{"other", ""} {
+			_, err := plugins.Configure(t.Context(), &pb.ConfigureRequest{SessionId: session, Instance: instance})
+			code, reason := errorOf(t, err)
+			expect(t, session+" at "+instance, fmt.Sprint(code, reason), fmt.Sprint(codes.FailedPrecondition, pb.CallError_REASON_WRONG_INSTANCE))
+		}
+	}
+	feasible, _ := s.try(p) // With the profile that it had.
+	expect(t, "the configuration of before", feasible, []string{"node-0"})
+	probe := call(s, plugins.Probe, &pb.ProbeRequest{SessionId: "new"})
+	expect(t, "no session", probe.GetState(), pb.ProbeResponse_STATE_INITIALIZING)
 }
 
 func simulationOf(nodes ...*pb.SimulatedNode) *pb.FilterRequest {
@@ -262,7 +278,7 @@ func TestValidateOnlyChangesNothing(t *testing.T) {
 	plugins := pb.NewPluginHostServiceClient(s.connection)
 	check := func(session, args string) string {
 		answer := call(s, plugins.Configure, &pb.ConfigureRequest{
-			SessionId: session, ValidateOnly: true,
+			SessionId: session, Instance: s.instance, ValidateOnly: true,
 			Profiles: []*pb.ProfileConfig{{Name: "other", Args: []*pb.PluginArgs{{Plugin: pluginName, ArgsJson: args}}}},
 		})
 		var fields []string
@@ -283,7 +299,7 @@ func TestValidateOnlyChangesNothing(t *testing.T) {
 	feasible, _ := s.try(p) // With the profile that it had.
 	expect(t, "the configuration of before", feasible, []string{"node-0"})
 	_, err := pb.NewPreFilterServiceClient(s.connection).PreFilter(context.Background(), &pb.PreFilterRequest{
-		Header: &pb.CallHeader{SessionId: "new-0", Instance: s.instance}})
+		Header: &pb.CallHeader{SessionId: "new-0"}})
 	_, reason := errorOf(t, err)
 	expect(t, "no session", reason, pb.CallError_REASON_SESSION_UNKNOWN)
 }
@@ -292,11 +308,11 @@ func TestASessionIsConfiguredAgainWhileAllPlacesAreTaken(t *testing.T) {
 	s := newShim(t, 1)
 	plugins := pb.NewPluginHostServiceClient(s.connection)
 	for i := range maxSessions - 1 {
-		call(s, plugins.Configure, &pb.ConfigureRequest{SessionId: fmt.Sprint("other-", i)})
+		call(s, plugins.Configure, &pb.ConfigureRequest{SessionId: fmt.Sprint("other-", i), Instance: s.instance})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := plugins.Configure(ctx, &pb.ConfigureRequest{SessionId: s.session}); err != nil {
+	if _, err := plugins.Configure(ctx, &pb.ConfigureRequest{SessionId: s.session, Instance: s.instance}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -314,7 +330,7 @@ func TestDrainAsksTheHostToLeave(t *testing.T) {
 		probe := call(first, plugins.Probe, &pb.ProbeRequest{SessionId: session})
 		expect(t, "the state for session "+session, probe.GetState(), pb.ProbeResponse_STATE_DRAINING)
 	}
-	_, err := plugins.Configure(context.Background(), &pb.ConfigureRequest{SessionId: "session-3"})
+	_, err := plugins.Configure(context.Background(), &pb.ConfigureRequest{SessionId: "session-3", Instance: first.instance})
 	_, reason := errorOf(t, err)
 	expect(t, "a new session", reason, pb.CallError_REASON_DRAINING)
 	_, err = pb.NewFilterServiceClient(first.connection).Filter(context.Background(), searchOf(second.header(), 1))

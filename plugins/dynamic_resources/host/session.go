@@ -144,9 +144,6 @@ func (s *session) args(header *pb.CallHeader) (args, error) {
 }
 
 func (h *host) session(header *pb.CallHeader) (*session, error) {
-	if header.GetInstance() != h.instance {
-		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance "+h.instance)
-	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s := h.sessions[header.GetSessionId()]; s != nil {

@@ -193,6 +193,10 @@ class Plugin:
     # Nodes come with each call, and the host has no cluster cache: it starts at once and needs no memory, but calls cost more
     # in large clusters. `cluster` is empty. All plugins of a host must have the same value.
     inline_nodes: bool = False
+    # Set before each call. From reserve to post_bind it grows with each change of leader among the shim's replicas: a plugin
+    # that writes with credentials of its own sends it along, so that its store can refuse the write of a replica that no
+    # longer leads. 0: the shim runs without leader election.
+    leader_epoch: int = 0
 
     def configure(self, args: Any) -> Optional[Sequence[str]]:
         """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject

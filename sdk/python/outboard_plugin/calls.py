@@ -29,7 +29,10 @@ class Calls:
 
     @staticmethod
     def _plugins(session: Session, request: Any, point: str) -> List[Tuple[str, api.Plugin]]:
-        return session.profiles[request.header.profile].get(point_value(point), [])
+        enabled = session.profiles[request.header.profile].get(point_value(point), [])
+        for _, plugin in enabled:
+            plugin.leader_epoch = request.header.leader_epoch
+        return enabled
 
     @staticmethod
     def _cluster(session: Session) -> api.Cluster:

@@ -165,6 +165,8 @@ class Host:
 
     def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.changed:
+            if request.instance != self.instance:
+                raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {request.instance}")
             if self.draining:
                 raise CallFailed("DRAINING", "the host is about to exit")
             if not SESSION_ID.fullmatch(request.session_id):
@@ -357,8 +359,6 @@ class Host:
 
     def session_for(self, header: Any, time_remaining: Callable[[], Optional[float]], minimum: bool = False) -> Session:
         """The caller's session, at the call's version; the caller must hold the lock."""
-        if header.instance != self.instance:
-            raise CallFailed("WRONG_INSTANCE", f"this is instance {self.instance}, not {header.instance}")
         session = self.sessions.get(header.session_id)
         if session is None:
             raise CallFailed("SESSION_UNKNOWN", f"no session {header.session_id}")

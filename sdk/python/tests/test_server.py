@@ -22,6 +22,7 @@ HANDSHAKE = "outboard.handshake.v1"
 
 class Cheap(Plugin):
     binds: list = []  # of all copies that profiles have
+    epochs: list = []
     wake_up_events = (("Node", "ADD"),)
     needed_fields = ("Node.metadata.annotations['x']",)
 
@@ -45,6 +46,7 @@ class Cheap(Plugin):
         return Wait(1.5) if node.name == "b" else None
 
     def bind(self, pod, node):
+        self.epochs.append(self.leader_epoch)
         return ShimBinds({"example.com/node": node.name}) if node.name == "b" else None
 
     def post_bind(self, pod, node):
@@ -95,7 +97,7 @@ class ServerTest(unittest.TestCase):
         return self.call("PluginHostService", "Configure", self.configuration(session, profile, validate_only, **fields))
 
     def configuration(self, session="s", profile="p", validate_only=False, **fields):
-        request = pb.ConfigureRequest(session_id=session, cycle_deadline_micros=100_000, validate_only=validate_only)
+        request = pb.ConfigureRequest(session_id=session, cycle_deadline_micros=100_000, validate_only=validate_only, instance="me")
         profile = request.profiles.add(name=profile)
         for point in ("PRE_ENQUEUE", "FILTER", "SCORE", "PERMIT", "BIND", "POST_BIND"):
             profile.points.add(extension_point=pb.ExtensionPoint.Value("EXTENSION_POINT_" + point), plugins=["Cheap"])
@@ -112,9 +114,7 @@ class ServerTest(unittest.TestCase):
         return pb.FilterRequest(header=self.header(**fields), search=search, **self.content(slots))
 
     def header(self, **fields):
-        return pb.CallHeader(
-            **{"session_id": "s", "instance": "me", "attempt_id": 1, "exact_version": 1, "profile": "p", **fields}
-        )
+        return pb.CallHeader(**{"session_id": "s", "attempt_id": 1, "exact_version": 1, "profile": "p", **fields})
 
     def sync(self, *requests):
         """Feeds the cluster cache; returns the responses as they arrive."""
@@ -201,6 +201,18 @@ class ServerTest(unittest.TestCase):
         self.assertFalse(self.configure("one-more", validate_only=True).problems)
         self.assertEqual(set(self.host.sessions), sessions)
 
+    def test_a_configuration_for_another_instance_changes_nothing(self):
+        request = self.configuration()
+        for instance in ("other", ""):
+            request.instance = instance
+            self.assertEqual(self.fails("PluginHostService", "Configure", request), "WRONG_INSTANCE")
+        self.assertNotIn("s", self.host.sessions)
+        self.make_ready()
+        before = self.host.sessions["s"].profiles
+        request.profiles[0].name = "another"
+        self.assertEqual(self.fails("PluginHostService", "Configure", request), "WRONG_INSTANCE")
+        self.assertIs(self.host.sessions["s"].profiles, before)
+
     def test_a_session_ends_alone(self):
         self.make_ready()
         self.configure("other")
@@ -269,6 +281,15 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(Cheap.binds, [("p", "a")])
         self.assertEqual(self.fails("BindService", "Bind", self.placed(pb.BindRequest(plugin="Other"), "a")), "INVALID")
 
+    def test_a_bind_has_the_epoch_of_its_leader(self):
+        self.make_ready()
+        Cheap.epochs.clear()
+        for epoch in (7, 9, 0):
+            request = self.placed(pb.BindRequest(plugin="Cheap"), "a")
+            request.header.leader_epoch = epoch
+            self.call("BindService", "Bind", request)
+        self.assertEqual(Cheap.epochs, [7, 9, 0])
+
     def test_gates(self):
         self.make_ready()
         request = pb.PreEnqueueRequest(header=self.header(attempt_id=0), pod_uids=["p", "q"])
@@ -280,7 +301,7 @@ class ServerTest(unittest.TestCase):
 
     def test_errors_have_reasons(self):
         self.make_ready()
-        for field, reason in (("instance", "WRONG_INSTANCE"), ("session_id", "SESSION_UNKNOWN"), ("profile", "NOT_CONFIGURED")):
+        for field, reason in (("session_id", "SESSION_UNKNOWN"), ("profile", "NOT_CONFIGURED")):
             self.assertEqual(self.fails("FilterService", "Filter", self.filtering([0], **{field: "other"})), reason)
         without_what = pb.FilterRequest(header=self.header(), **self.content())
         self.assertEqual(self.fails("FilterService", "Filter", without_what), "INVALID")

@@ -39,6 +39,26 @@ grpc::ByteBuffer BufferOf(const std::string& text) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
+// What calls need from earlier ones of the session; a channel has one.
+//
+// Threading: any thread.
+class SessionState {
+ public:
+  std::atomic<uint32_t> num_nodes = 0;
+  void SetInstance(std::string instance) {
+    absl::MutexLock lock(&mu_);
+    instance_ = std::move(instance);
+  }
+  std::string instance() const {
+    absl::MutexLock lock(&mu_);
+    return instance_;
+  }
+
+ private:
+  mutable absl::Mutex mu_;
+  std::string instance_ ABSL_GUARDED_BY(mu_);
+};
+
 // One call, of any method, as two streams of messages: from the client, and to the host.
 //
 // Threading: gRPC's threads, and no callback runs inside of a call that starts an operation. Per
@@ -46,10 +66,9 @@ grpc::ByteBuffer BufferOf(const std::string& text) {
 // Lifetime: until both streams are done; the host's is done first.
 class Call final : public grpc::ServerGenericBidiReactor {
  public:
-  // `num_nodes` outlives the call.
-  Call(grpc::GenericCallbackServerContext* context, const Channel& host,
-       std::atomic<uint32_t>* num_nodes)
-      : method_(context->method()), num_nodes_(*num_nodes), stub_(host), to_host_(this) {
+  // `session` outlives the call.
+  Call(grpc::GenericCallbackServerContext* context, const Channel& host, SessionState* session)
+      : method_(context->method()), session_(*session), stub_(host), to_host_(this) {
     const std::string old_method = OldMethod(method_);
     if (old_method.empty()) {
       Finish(grpc::Status(grpc::StatusCode::UNIMPLEMENTED, "not in v1alpha1: " + method_));
@@ -70,9 +89,14 @@ class Call final : public grpc::ServerGenericBidiReactor {
     if (ok) {
       const std::string bytes = TextOf(request_);
       // The shim sends changes before the calls that depend on them.
-      if (const auto num_nodes = NumNodesAfter(method_, bytes)) num_nodes_ = *num_nodes;
-      request = RequestToOld(method_, bytes, num_nodes_);
-      if (!request.ok()) Fail(request.status());
+      if (const auto num_nodes = NumNodesAfter(method_, bytes)) session_.num_nodes = *num_nodes;
+      if (auto instance = InstanceAfter(method_, bytes)) session_.SetInstance(*std::move(instance));
+      request = RequestToOld(method_, bytes, session_.num_nodes);
+      if (request.ok()) {
+        AddInstance(method_, session_.instance(), &*request);
+      } else {
+        Fail(request.status());
+      }
     }
     absl::MutexLock lock(&mu_);
     if (!may_write_) return;
@@ -158,7 +182,7 @@ class Call final : public grpc::ServerGenericBidiReactor {
   }
 
   const std::string method_;
-  std::atomic<uint32_t>& num_nodes_;
+  SessionState& session_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
   ToHost to_host_;
@@ -188,14 +212,13 @@ class Adapter final : public grpc::CallbackGenericService {
 
   grpc::ServerGenericBidiReactor* CreateReactor(
       grpc::GenericCallbackServerContext* context) override {
-    return new Call(context, host_, &num_nodes_);
+    return new Call(context, host_, &session_);
   }
   grpc::Channel* channel() const { return channel_.get(); }
 
  private:
   const Channel host_;
-  // Of the session; a channel has one.
-  std::atomic<uint32_t> num_nodes_ = 0;
+  SessionState session_;
   std::unique_ptr<grpc::Server> server_;
   Channel channel_;
 };

@@ -77,7 +77,14 @@ class OldHost {
         return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "behind",
                             error.SerializeAsString());
       }
+      if (!request->header().host_instance().empty() &&
+          request->header().host_instance() != "old-1") {
+        error.set_reason(v1alpha1::CallError::WRONG_INSTANCE);
+        return grpc::Status(grpc::StatusCode::FAILED_PRECONDITION, "not this one",
+                            error.SerializeAsString());
+      }
       response->set_processed(3);
+      response->set_feasible(request->header().host_instance());
       response->add_reasons()->set_code(v1alpha1::UNSCHEDULABLE);
       return grpc::Status::OK;
     }
@@ -156,6 +163,25 @@ TEST_F(AdapterTest, ForwardsCallsAndTheirErrors) {
                 ->Permit(Context().get(), v1beta1::PermitRequest(), &permit)
                 .error_code(),
             grpc::StatusCode::UNIMPLEMENTED);
+}
+
+// An old host looks for the intended instance in the header of each call.
+TEST_F(AdapterTest, NamesTheInstanceOfConfigureInEachCall) {
+  const auto stub = v1beta1::PluginHostService::NewStub(channel_);
+  v1beta1::ConfigureRequest configure;
+  v1beta1::ConfigureResponse configured;
+  v1beta1::FilterRequest request;
+  v1beta1::FilterResponse response;
+  request.mutable_header()->set_exact_version(1);
+  configure.set_instance("old-1");
+  ASSERT_TRUE(stub->Configure(Context().get(), configure, &configured).ok());
+  ASSERT_TRUE(Filter(request, &response, Context().get()).ok());
+  EXPECT_EQ(response.feasible(), "old-1");
+  configure.set_instance("old-0");
+  ASSERT_TRUE(stub->Configure(Context().get(), configure, &configured).ok());
+  const auto error = call_errors::CallErrorOf(Filter(request, &response, Context().get()));
+  ASSERT_TRUE(error.has_value());
+  EXPECT_EQ(error->reason(), v1beta1::CallError::REASON_WRONG_INSTANCE);
 }
 
 TEST_F(AdapterTest, EndsSessionsButDrainsNoHost) {

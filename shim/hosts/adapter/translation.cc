@@ -250,6 +250,7 @@ void Translate(Message* message, Direction direction) {
     // exact_version.
     auto* header = static_cast<v1beta1::CallHeader*>(message);
     if (header->has_min_version()) header->set_exact_version(header->min_version());
+    header->clear_leader_epoch();
     return;
   }
   if (type == v1beta1::SortKeysChanged::descriptor())
@@ -502,6 +503,12 @@ std::optional<uint32_t> NumNodesAfter(absl::string_view method, absl::string_vie
   return static_cast<uint32_t>(request.node_order().slots_size());
 }
 
+std::optional<std::string> InstanceAfter(absl::string_view method, absl::string_view bytes) {
+  v1beta1::ConfigureRequest request;
+  if (method != kConfigure || !Parse(bytes, &request)) return std::nullopt;
+  return request.instance();
+}
+
 std::string OldMethod(absl::string_view method) {
   if (method == kHandshake) method = kGetHostInfo;
   // Drain of v1alpha1 has a session, and is what EndSession is now.
@@ -545,6 +552,19 @@ absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_
   const MethodDescriptor* found = FindMethod(method);
   if (found == nullptr) return Malformed(method, "method");
   return Translated(method, found->input_type(), bytes, Direction::kToOld);
+}
+
+void AddInstance(absl::string_view method, const std::string& instance, std::string* old_request) {
+  const MethodDescriptor* const found = FindMethod(method);
+  if (instance.empty() || found == nullptr) return;
+  const FieldDescriptor* const header = found->input_type()->FindFieldByName("header");
+  const bool has_header =
+      header != nullptr && header->message_type() == v1beta1::CallHeader::descriptor();
+  if (!has_header && method != kPlan) return;  // Plan becomes Cycle, which has one.
+  // A message that occurs twice in the bytes is merged. The header is field 1 of all requests.
+  v1alpha1::FilterRequest addition;
+  addition.mutable_header()->set_host_instance(instance);
+  absl::StrAppend(old_request, addition.SerializeAsString());
 }
 
 absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::string_view bytes) {

@@ -22,11 +22,18 @@ std::string OldMethod(absl::string_view method);
 // How many nodes the host has after this request; nullopt: as many as before.
 std::optional<uint32_t> NumNodesAfter(absl::string_view method, absl::string_view bytes);
 
+// The instance that this request names for all later calls; nullopt: the same as before.
+std::optional<std::string> InstanceAfter(absl::string_view method, absl::string_view bytes);
+
 // `num_nodes`: how many nodes the host has; Filter of v1alpha1 has a percentage of them.
 // Errors: INVALID_ARGUMENT for bytes that are not the method's request; UNIMPLEMENTED for what old
 // hosts cannot do: ConfigureRequest.validate_only.
 absl::StatusOr<std::string> RequestToOld(absl::string_view method, absl::string_view bytes,
                                          uint32_t num_nodes);
+
+// Names the intended instance in what RequestToOld returned: v1alpha1 has it in the header of every
+// call. No effect on requests without a header.
+void AddInstance(absl::string_view method, const std::string& instance, std::string* old_request);
 
 // Errors: INVALID_ARGUMENT for bytes that are not the method's answer in v1alpha1.
 absl::StatusOr<std::string> ResponseFromOld(absl::string_view method, absl::string_view bytes);

@@ -224,6 +224,62 @@ TEST(Translation, TimesHaveOtherUnits) {
             sync.time_unix_micros());
 }
 
+TEST(Translation, TheInstanceOfConfigureIsInEveryHeader) {
+  v1beta1::ConfigureRequest configure;
+  configure.set_instance("a");
+  const std::string method = Path("PluginHostService", "Configure");
+  EXPECT_EQ(InstanceAfter(method, configure.SerializeAsString()), "a");
+  EXPECT_EQ(InstanceAfter(Path("FilterService", "Filter"), ""), std::nullopt);
+  const auto old_configure = ToOld<v1alpha1::ConfigureRequest>(method, configure);
+  EXPECT_TRUE(old_configure.GetReflection()->GetUnknownFields(old_configure).empty());
+
+  v1beta1::ReserveRequest reserve;
+  reserve.mutable_header()->set_session_id("s");
+  reserve.mutable_header()->set_min_version(5);
+  reserve.mutable_header()->set_leader_epoch(9);
+  reserve.set_node_name("n");
+  auto bytes = RequestToOld(Path("ReserveService", "Reserve"), reserve.SerializeAsString(), 0);
+  ASSERT_TRUE(bytes.ok());
+  AddInstance(Path("ReserveService", "Reserve"), "a", &*bytes);
+  v1alpha1::ReserveRequest old;
+  ASSERT_TRUE(old.ParseFromString(*bytes));
+  EXPECT_EQ(old.header().host_instance(), "a");
+  EXPECT_EQ(old.header().session_id(), "s");
+  EXPECT_EQ(old.header().snapshot_version(), 5);
+  EXPECT_TRUE(old.header().GetReflection()->GetUnknownFields(old.header()).empty());
+  EXPECT_EQ(old.node_name(), "n");
+
+  v1beta1::PlanRequest plan;
+  plan.mutable_cycle()->mutable_header()->set_session_id("s");
+  bytes = RequestToOld(Path("PlanService", "Plan"), plan.SerializeAsString(), 0);
+  ASSERT_TRUE(bytes.ok());
+  AddInstance(Path("PlanService", "Plan"), "a", &*bytes);
+  v1alpha1::CycleRequest cycle;
+  ASSERT_TRUE(cycle.ParseFromString(*bytes));
+  EXPECT_EQ(cycle.header().host_instance(), "a");
+  EXPECT_EQ(cycle.header().session_id(), "s");
+
+  std::string probe = "unchanged";
+  AddInstance(Path("PluginHostService", "Probe"), "a", &probe);
+  AddInstance(Path("NoService", "No"), "a", &probe);
+  EXPECT_EQ(probe, "unchanged");
+}
+
+// A request that misses it would be rejected by every old host.
+TEST(Translation, TheHeaderIsTheFirstFieldOfEveryRequest) {
+  for (const auto* file :
+       {v1beta1::FilterRequest::descriptor()->file(), v1beta1::ReserveRequest::descriptor()->file(),
+        v1beta1::PostFilterRequest::descriptor()->file(),
+        v1beta1::PreEnqueueRequest::descriptor()->file()}) {
+    for (int i = 0; i < file->message_type_count(); ++i) {
+      const auto* header = file->message_type(i)->FindFieldByName("header");
+      if (header != nullptr) {
+        EXPECT_EQ(header->number(), 1) << file->message_type(i)->name();
+      }
+    }
+  }
+}
+
 TEST(Translation, CodesHaveOtherNumbers) {
   v1alpha1::PreEnqueueResponse old;
   old.add_verdicts();  // SUCCESS is 0 there

@@ -24,7 +24,8 @@ serve(server, handshake.v1.HandshakeService.service, {
 serve(server, v1beta1.PluginHostService.service, {
   GetHostInfo: () => ({ plugins: [...plugins.values()], capabilities: ['CAPABILITY_INLINE_NODES'] }),
 
-  Configure: ({ sessionId, profiles, validateOnly }) => {
+  Configure: ({ sessionId, instance: intended, profiles, validateOnly }) => {
+    if (intended !== instance) throw new CallError('WRONG_INSTANCE', `this is instance ${instance}`);
     if (!/^[a-z0-9-]{1,63}$/.test(sessionId)) throw new CallError('INVALID', 'session_id is not valid');
     if (draining || sessions.get(sessionId)?.ended) throw new CallError('DRAINING', 'this host drains');
     const problems = profiles.flatMap(problemsOf);
@@ -102,10 +103,9 @@ serve(server, v1beta1.ScoreService.service, {
 /** Checks a call about a pod. `slots` are the nodes that it is about, `inlineNodes` their contents. */
 function read({ header, pod, inlineNodes }: Pick<FilterRequest, 'header' | 'pod' | 'inlineNodes'>,
   slots: unknown[] = [], point: Plugin['extensionPoints'][number]) {
-  if (header?.instance !== instance) throw new CallError('WRONG_INSTANCE', `this is instance ${instance}`);
-  const session = sessions.get(header.sessionId);
+  const session = sessions.get(header?.sessionId ?? '');
   if (!session) throw new CallError('SESSION_UNKNOWN', 'Configure did not name this session');
-  const profile = session.profiles.find(({ name }) => name === header.profile);
+  const profile = session.profiles.find(({ name }) => name === header?.profile);
   if (!profile) throw new CallError('NOT_CONFIGURED', 'Configure did not name this profile');
   const nodes = inlineNodes.flatMap(({ node }) => node ?? []);
   if (!pod || nodes.length !== slots.length) throw new CallError('INVALID', 'pod or inline_nodes are missing');

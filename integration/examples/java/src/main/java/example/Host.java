@@ -81,9 +81,6 @@ final class Host {
   }
 
   private synchronized void check(CallHeader header) {
-    if (!header.getInstance().equals(instance)) {
-      throw fail(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
-    }
     Set<String> profiles = sessions.get(header.getSessionId());
     if (profiles == null) {
       throw fail(Reason.REASON_SESSION_UNKNOWN, "no session " + header.getSessionId());
@@ -144,6 +141,9 @@ final class Host {
   }
 
   private synchronized ConfigureResponse configured(ConfigureRequest request) {
+    if (!request.getInstance().equals(instance)) {
+      throw fail(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
+    }
     if (draining || ended.contains(request.getSessionId())) {
       throw fail(Reason.REASON_DRAINING, "the host or the session is draining");
     }

@@ -60,14 +60,19 @@ final class ErrorsOfTheContract {
     readsVersions = !capabilities.contains(Capability.CAPABILITY_ACKS_EVERY_VERSION);
     PointConfig point = PointConfig.newBuilder().setExtensionPoint(ExtensionPoint.EXTENSION_POINT_FILTER).addPlugins(plugin).build();
     ConfigureRequest configuration =
-        ConfigureRequest.newBuilder().setSessionId(SESSION).addProfiles(ProfileConfig.newBuilder().setName(PROFILE).addPoints(point)).build();
+        ConfigureRequest.newBuilder()
+            .setSessionId(SESSION)
+            .setInstance(instance)
+            .addProfiles(ProfileConfig.newBuilder().setName(PROFILE).addPoints(point))
+            .build();
     ConfigureRequest unnamed = configuration.toBuilder().clearSessionId().build();
     expect("no session id", () -> host.configure(unnamed), Status.Code.INVALID_ARGUMENT, Reason.REASON_INVALID);
+    ConfigureRequest misdirected = configuration.toBuilder().setInstance("other").build();
+    expect("another instance", () -> host.configure(misdirected), Status.Code.FAILED_PRECONDITION, Reason.REASON_WRONG_INSTANCE);
     expect("before Configure", () -> filter(header()), Status.Code.FAILED_PRECONDITION, Reason.REASON_SESSION_UNKNOWN);
     if (host.configure(configuration).getProblemsCount() > 0) {
       throw new IllegalStateException("the host does not accept the configuration");
     }
-    expect("another instance", () -> filter(header().setInstance("other")), Status.Code.FAILED_PRECONDITION, Reason.REASON_WRONG_INSTANCE);
     expect("another session", () -> filter(header().setSessionId("other")), Status.Code.FAILED_PRECONDITION, Reason.REASON_SESSION_UNKNOWN);
     StreamObserver<SyncRequest> stream = null;
     if (cached) {
@@ -114,7 +119,7 @@ final class ErrorsOfTheContract {
   }
 
   private CallHeader.Builder header() {
-    return CallHeader.newBuilder().setSessionId(SESSION).setInstance(instance).setProfile(PROFILE).setAttemptId(1).setExactVersion(1);
+    return CallHeader.newBuilder().setSessionId(SESSION).setProfile(PROFILE).setAttemptId(1).setExactVersion(1);
   }
 
   private FilterResponse filter(CallHeader.Builder header) {
