@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kMaxReasons = 16;
 constexpr uint8_t kMaxScore = 100;
+constexpr size_t kMaxStateBytes = 4 << 10;
+constexpr size_t kMaxStatesBytes = 16 << 10;  // of an answer
 
 bool Contains(const Plugins& plugins, const std::string& name) {
   return std::find(plugins.begin(), plugins.end(), name) != plugins.end();
@@ -296,6 +298,23 @@ absl::Status CheckEffects(const Kit& kit, const ReserveResponse& response) {
                    absl::StrCat("\"", effect.key(), "\" is not a key, or not the only one"));
   }
   return absl::OkStatus();
+}
+
+absl::Status CheckStates(const Kit& kit, const ReserveResponse& response) {
+  std::set<std::string> plugins;
+  size_t bytes = 0;
+  for (const PluginState& its : response.states()) {
+    CONFORMANCE_TRY(CheckConfigured(its.plugin(), "ReserveResponse.states",
+                                    kit.At(EXTENSION_POINT_RESERVE), kStatePlugin));
+    if (its.state().empty() || its.state().size() > kMaxStateBytes)
+      return Wrong(kStateBytes,
+                   absl::StrCat(its.plugin(), " keeps ", its.state().size(), " bytes"));
+    if (!plugins.insert(its.plugin()).second)
+      return Wrong(kReserveStates, absl::StrCat("two states of ", its.plugin()));
+    bytes += its.state().size();
+  }
+  if (bytes <= kMaxStatesBytes) return absl::OkStatus();
+  return Wrong(kReserveStates, absl::StrCat("states of ", bytes, " bytes"));
 }
 
 absl::Status CheckDecision(const WaitDecision& decision, const Plugins& plugins) {

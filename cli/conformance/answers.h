@@ -33,6 +33,7 @@ absl::Status CheckFilter(const Kit& kit, const v1beta1::FilterResponse& response
 absl::Status CheckScore(const Kit& kit, const v1beta1::PreScoreResponse& before,
                         const v1beta1::ScoreResponse& response, size_t nodes);
 absl::Status CheckEffects(const Kit& kit, const v1beta1::ReserveResponse& response);
+absl::Status CheckStates(const Kit& kit, const v1beta1::ReserveResponse& response);
 absl::Status CheckDecision(const v1beta1::WaitDecision& decision, const Plugins& plugins);
 
 // PreFilter to Score of one pod, by plain calls. Parts without a call are empty.

@@ -622,6 +622,16 @@ std::vector<WrongAnswer> WrongAnswers() {
                                Reject(a->mutable_rejection(), "Keeper", CODE_UNSCHEDULABLE,
                                       long_text);
                              }),
+      Wrong<ReserveResponse>("a state of an unknown plugin",
+                             [](auto* a) {
+                               a->add_states()->set_plugin("Stranger");
+                               a->mutable_states(0)->set_state("s");
+                             }),
+      Wrong<ReserveResponse>("a state that is too large",
+                             [](auto* a) {
+                               a->add_states()->set_plugin("Keeper");
+                               a->mutable_states(0)->set_state(std::string(4097, 's'));
+                             }),
       Wrong<ReserveResponse>(
           "an effect on another pod's claim",
           [](auto* a) { a->mutable_effects(0)->mutable_select_node()->set_name("another"); }),

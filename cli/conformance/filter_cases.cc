@@ -1,5 +1,6 @@
 // Verdicts on nodes: well formed, reproducible, and the same for every form of request.
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
@@ -304,6 +305,38 @@ absl::Status Placements(const Kit& kit) {
                       "a removed bound pod still affects the verdicts");
 }
 
+// A node rejects a pod beside a nominated pod as if that pod were on it, else as if it were not.
+absl::Status Nominated(const Kit& kit) {
+  constexpr uint32_t kSlot = 20;  // has room for one pod
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  const auto& pending = session.cluster().pending;
+  std::vector<Round> alone(pending.size()), beside(pending.size());
+  for (size_t i = 0; i < pending.size(); ++i)
+    CONFORMANCE_TRY(RunRound(session, 1 + i, pending[i].uid(), &alone[i]));
+  Pod guest = MakePod("guest");
+  guest.set_priority(std::numeric_limits<int32_t>::max());
+  session.SendDelta({UpsertPod(guest), PlacePod(guest.uid(), PLACEMENT_STATE_ASSUMED, kSlot)});
+  for (size_t i = 0; i < pending.size(); ++i)
+    CONFORMANCE_TRY(RunRound(session, 100 + i, pending[i].uid(), &beside[i]));
+  session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_NOMINATED, kSlot)});
+  for (size_t i = 0; i < pending.size(); ++i) {
+    const auto occupied = beside[i].verdicts.find(kSlot);
+    if (occupied == beside[i].verdicts.end()) continue;
+    Verdicts expected = alone[i].verdicts;
+    if (!occupied->second.empty()) expected[kSlot] = occupied->second;
+    Round now;
+    CONFORMANCE_TRY(RunRound(session, 200 + i, pending[i].uid(), &now));
+    if (now.verdicts != expected)
+      return Wrong(kFilterTwice, absl::StrCat("pod ", pending[i].name(),
+                                              ": other verdicts than with the nominated pod on "
+                                              "the node, or without it"));
+  }
+  session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_UNPLACED, 0), RemovePod(guest.uid())});
+  return ExpectRounds(session, 300, alone, kFilterTwice,
+                      "a removed nominated pod still affects the verdicts");
+}
+
 }  // namespace
 
 std::vector<Case> FilterCases() {
@@ -322,6 +355,8 @@ std::vector<Case> FilterCases() {
        Hypotheses},
       {kService, "hypotheses-errors", "invalid simulated nodes return an error", HypothesesErrors},
       {kService, "placements", "removed placements have no effect", Placements},
+      {kService, "nominated", "nodes with nominated pods are evaluated with and without them",
+       Nominated},
   };
 }
 

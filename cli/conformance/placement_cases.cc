@@ -47,6 +47,7 @@ absl::Status CheckReserve(const Kit& kit, const ReserveResponse& response) {
         {CODE_ERROR, CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_PENDING},
         kReserveRejection);
   }
+  CONFORMANCE_TRY(CheckStates(kit, response));
   return CheckEffects(kit, response);
 }
 

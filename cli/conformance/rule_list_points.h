@@ -27,6 +27,8 @@
     "Plugins that restricted the nodes, in profile order")                                         \
   R(kNodeNames, "filter.proto", "NodeNames.names", "Sorted, no duplicates")                        \
   R(kFilterReadOnly, "filter.proto", "FilterService.Filter", "Read-only")                          \
+  R(kFilterTwice, "filter.proto", "FilterService.Filter",                                          \
+    "Nodes with nominated pods of at least the pod's priority are evaluated twice")                \
   R(kFilterWhat, "filter.proto", "FilterRequest.what", "REQUIRED")                                 \
   R(kFilterNodes, "filter.proto", "NodeSearch.nodes", "The nodes to evaluate, in order")           \
   R(kFilterAll, "filter.proto", "NodeSearch.nodes", "Absent: every node in node order")            \
@@ -122,10 +124,15 @@
     "On a host without a plugin of the profile from preFilter to score, it begins the attempt")    \
   R(kReserveRejection, "reserve.proto", "ReserveResponse.rejection",                               \
     "Absent: success. Otherwise the first rejection or error")                                     \
+  R(kReserveStates, "reserve.proto", "ReserveResponse.states",                                     \
+    "at most one per plugin, and 16 KiB of bytes together")                                        \
   R(kUnreserveUnknown, "reserve.proto", "ReserveService.Unreserve",                                \
     "Idempotent; an unknown attempt succeeds")                                                     \
   R(kEffectKey, "effect.proto", "Effect.key", "[a-z0-9-]{1,63}")                                   \
   R(kEffectPlugin, "effect.proto", "Effect.plugin", "REQUIRED. The plugin that wants it")          \
+  R(kStatePlugin, "cluster_state.proto", "PluginState.plugin",                                     \
+    "A plugin that the pod's profile has at reserve")                                              \
+  R(kStateBytes, "cluster_state.proto", "PluginState.state", "1 byte to 4 KiB")                    \
   R(kPermitAgain, "permit.proto", "PermitService.Permit", "Repeating one is harmless")             \
   R(kPermitBegins, "permit.proto", "PermitService.Permit", "it begins the attempt")                \
   R(kPermitResumed, "permit.proto", "PermitRequest.resumed", "Answer as at first")                 \

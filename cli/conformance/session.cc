@@ -59,7 +59,48 @@ void Session::Send(SyncRequest request) {
   }
   if (!std::exchange(introduced_, true)) request.set_session_id(id_);
   version_ = std::max(version_, request.version());
+  FollowNominations(request);
   sync_->Send(request);
+}
+
+void Session::FollowNominations(const SyncRequest& request) {
+  if (request.phase() == SyncRequest::PHASE_SNAPSHOT_BEGIN) {
+    priorities_.clear();
+    nominations_.clear();
+  }
+  for (const Change& change : request.changes()) {
+    if (change.has_pod_upsert()) {
+      const Pod& pod = change.pod_upsert().pod();
+      priorities_[pod.uid()] = pod.priority();
+      if (!pod.node_name().empty()) nominations_.erase(pod.uid());
+    } else if (change.has_pod_remove()) {
+      priorities_.erase(change.pod_remove().uid());
+      nominations_.erase(change.pod_remove().uid());
+    } else if (change.has_pod_placement()) {
+      const PodPlacement& placement = change.pod_placement();
+      nominations_.erase(placement.uid());
+      if (placement.state() == PLACEMENT_STATE_NOMINATED)
+        nominations_[placement.uid()] = placement.slot();
+    }
+  }
+}
+
+template <typename Question>
+void Session::NameNominated(uint64_t attempt, const std::set<uint32_t>& slots,
+                            Question* question) const {
+  const auto pod = pods_.find(attempt);
+  if (pod == pods_.end() || !priorities_.contains(pod->second)) return;
+  std::map<uint32_t, std::vector<std::string>> nominated;
+  for (const auto& [uid, slot] : nominations_) {
+    if (uid != pod->second && slots.contains(slot) &&
+        priorities_.at(uid) >= priorities_.at(pod->second))
+      nominated[slot].push_back(uid);
+  }
+  for (const auto& [slot, uids] : nominated) {
+    NominatedPods* const node = question->add_nominated();
+    node->set_slot(slot);
+    node->mutable_pod_uids()->Assign(uids.begin(), uids.end());
+  }
 }
 
 void Session::SendSnapshot(TestCluster cluster, int64_t version) {
@@ -148,6 +189,12 @@ Answer<FilterResponse> Session::Filter(uint64_t attempt, NodeSearch search) cons
       search.has_nodes() ? static_cast<size_t>(search.nodes().slots_size()) : all.size();
   if (is_inline() || search.num_feasible_nodes_to_find() == 0)
     search.set_num_feasible_nodes_to_find(static_cast<uint32_t>(std::max<size_t>(count, 1)));
+  if (search.has_nodes()) {
+    const auto& slots = search.nodes().slots();
+    NameNominated(attempt, std::set<uint32_t>(slots.begin(), slots.end()), &search);
+  } else {
+    NameNominated(attempt, std::set<uint32_t>(all.begin(), all.end()), &search);
+  }
   *request.mutable_search() = std::move(search);
   Complete(&request);
   return Expanded(Call(request));
@@ -156,6 +203,9 @@ Answer<FilterResponse> Session::Filter(uint64_t attempt, NodeSearch search) cons
 Answer<FilterResponse> Session::Simulate(uint64_t attempt, NodeSimulation simulation) const {
   FilterRequest request;
   *request.mutable_header() = Header(attempt);
+  std::set<uint32_t> slots;
+  for (const SimulatedNode& node : simulation.nodes()) slots.insert(node.slot());
+  NameNominated(attempt, slots, &simulation);
   *request.mutable_simulation() = std::move(simulation);
   Complete(&request);
   return Expanded(Call(request));

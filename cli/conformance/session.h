@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -112,6 +113,11 @@ class Session {
   absl::Status AwaitReady() const;
 
  private:
+  // Follows nominations, as the shim does.
+  void FollowNominations(const v1beta1::SyncRequest& request);
+  // Adds to a question the nodes of `slots` that are evaluated twice for the attempt's pod.
+  template <typename Question>
+  void NameNominated(uint64_t attempt, const std::set<uint32_t>& slots, Question* question) const;
   // The labels of --node-label.
   void AddLabels(v1beta1::Node* node) const;
 
@@ -120,6 +126,8 @@ class Session {
   Channel channel_;
   std::unique_ptr<SyncStream> sync_;
   TestCluster cluster_;
+  std::map<std::string, int32_t> priorities_;    // by uid of the pods that the host has
+  std::map<std::string, uint32_t> nominations_;  // slots by uid
   int64_t version_ = 0;
   mutable std::map<uint64_t, std::string> pods_;  // uids by attempt
   bool introduced_ = false;

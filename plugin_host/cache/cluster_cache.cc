@@ -252,6 +252,7 @@ absl::Status ClusterCache::ApplyPodUpsert(const v1beta1::PodUpsert& upsert) {
   if (!proto.node_name().empty()) {
     pod->waits.clear();
     pod->effects.clear();
+    pod->states.clear();
     auto node = nodes_.slot_by_name.find(proto.node_name());
     if (node != nodes_.slot_by_name.end()) {
       Place(pod, sdk::Place::kBound, node->second);
@@ -317,6 +318,7 @@ absl::Status ClusterCache::ApplyPlacement(const v1beta1::PodPlacement& placement
   pod->waits.clear();
   pod->waiting_attempt = 0;
   pod->effects.assign(placement.effects().begin(), placement.effects().end());
+  pod->states.assign(placement.states().begin(), placement.states().end());
   if (place == sdk::Place::kWaiting) {
     pod->waiting_attempt = placement.attempt_id();
     for (const v1beta1::PluginWait& wait : placement.waits()) {

@@ -165,21 +165,44 @@ TEST_F(ClusterCacheTest, WaitsAreKeptWithTheirEnds) {
   EXPECT_EQ(nodes().pod_count[0], 1);
 }
 
-TEST_F(ClusterCacheTest, EffectsStandWithThePlaceUntilThePodIsBound) {
+TEST_F(ClusterCacheTest, EffectsAndStatesStandWithThePlaceUntilThePodIsBound) {
   ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
   SyncRequest request = Delta();
   auto* placement = request.add_changes()->mutable_pod_placement();
   placement->set_uid("default/a");
   placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
   placement->add_effects()->set_key("x");
+  for (const char* plugin : {"A", "B"}) {
+    placement->add_states()->set_plugin(plugin);
+    placement->mutable_states()->rbegin()->set_state(std::string("of ") + plugin);
+  }
   ASSERT_TRUE(Apply(request).ok());
   const sdk::PodRecord* pod = cache_.FindPod("default/a");
   ASSERT_EQ(pod->effects.size(), 1u);
   EXPECT_EQ(pod->effects[0].key(), "x");
+  EXPECT_EQ(pod->StateOf("B"), "of B");
+  EXPECT_EQ(pod->StateOf("C"), "");
   ASSERT_TRUE(UpsertPod(PodBuilder("a").Label("k", "v")).ok());
   EXPECT_EQ(pod->effects.size(), 1u) << "an update does not contain them";
+  EXPECT_EQ(pod->StateOf("A"), "of A");
   ASSERT_TRUE(UpsertPod(PodBuilder("a").OnNode("n0")).ok());
   EXPECT_TRUE(pod->effects.empty());
+  EXPECT_EQ(pod->StateOf("A"), "");
+}
+
+TEST_F(ClusterCacheTest, APlacementWithoutStatesHasNone) {
+  ASSERT_TRUE(UpsertPod(PodBuilder("a")).ok());
+  SyncRequest request = Delta();
+  auto* placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid("default/a");
+  placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
+  placement->add_states()->set_plugin("A");
+  placement->mutable_states(0)->set_state("s");
+  ASSERT_TRUE(Apply(request).ok());
+  const sdk::PodRecord* pod = cache_.FindPod("default/a");
+  EXPECT_EQ(pod->StateOf("A"), "s");
+  ASSERT_TRUE(Place("default/a", v1beta1::PLACEMENT_STATE_UNPLACED, 0).ok());
+  EXPECT_EQ(pod->StateOf("A"), "");
 }
 
 TEST_F(ClusterCacheTest, NominatedPodsTakeNoRoom) {

@@ -16,6 +16,9 @@ using v1beta1::CallError;
 
 // Limit of a wait, for every plugin.
 constexpr absl::Duration kMaxPermitWait = absl::Minutes(15);
+// The contract's limits of what plugins keep for a pod: each, and all of a host together.
+constexpr size_t kMaxStateBytes = 4 << 10;
+constexpr size_t kMaxStatesBytes = 16 << 10;
 
 void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
                   v1beta1::WaitDecision* out) {
@@ -37,6 +40,23 @@ void FillRejection(absl::string_view point, const std::string& plugin, const sdk
         absl::StrCat("running ", point, " plugin ", sdk::Quote(plugin), ": ", ErrorText(verdict)),
         status);
   }
+}
+
+// Adds what the plugin keeps for the pod. An error if it is too much: the shim would refuse the
+// whole answer.
+sdk::Verdict AddState(const std::string& plugin, std::string state,
+                      v1beta1::ReserveResponse* response) {
+  if (state.empty()) return sdk::Verdict::Success();
+  size_t bytes = state.size();
+  if (bytes > kMaxStateBytes)
+    return sdk::Verdict::Error(absl::StrCat("a state of ", bytes, " bytes; the limit is 4 KiB"));
+  for (const v1beta1::PluginState& its : response->states()) bytes += its.state().size();
+  if (bytes > kMaxStatesBytes)
+    return sdk::Verdict::Error("the states of all plugins exceed 16 KiB");
+  v1beta1::PluginState* const out = response->add_states();
+  out->set_plugin(plugin);
+  out->set_state(std::move(state));
+  return sdk::Verdict::Success();
 }
 
 CallStatus UnknownNode(const std::string& name) {
@@ -63,7 +83,8 @@ CallStatus Session::Reserve(const v1beta1::ReserveRequest& request, absl::Time n
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_RESERVE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::ReserveAnswer answer;
-    const sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node, &answer);
+    sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node, &answer);
+    if (verdict.ok()) verdict = AddState(plugin.name, std::move(answer.state), response);
     if (verdict.ok()) {
       for (v1beta1::Effect& effect : answer.effects) {
         effect.set_plugin(plugin.name);
@@ -72,6 +93,7 @@ CallStatus Session::Reserve(const v1beta1::ReserveRequest& request, absl::Time n
       continue;
     }
     response->clear_effects();
+    response->clear_states();
     FillRejection("Reserve", plugin.name, verdict, response->mutable_rejection());
     google::protobuf::RepeatedPtrField<v1beta1::WaitDecision> decisions;
     RunUnreserve(target, request.node_name(), now, &decisions);

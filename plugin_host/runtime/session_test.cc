@@ -30,9 +30,11 @@ struct Gate {
   Verdict bind;
   sdk::BindAnswer bind_answer;
   std::vector<v1beta1::Effect> effects;
+  std::string state;
   std::vector<v1beta1::Effect> further;  // of PreBind
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> calls;
+  std::vector<std::string> states;  // what the plugin kept, as Permit and Bind saw it
   std::vector<absl::Time> ticks;
   std::vector<int64_t> epochs;  // of each call
   absl::Time permit_at;
@@ -55,6 +57,7 @@ class GatePlugin : public sdk::Plugin,
     gate_->epochs.push_back(attempt.leader_epoch());
     gate_->calls.push_back(name_ + " reserve " + node.name());
     answer->effects = gate_->effects;
+    answer->state = gate_->state;
     return gate_->reserve;
   }
   void Unreserve(const sdk::Attempt& attempt, absl::string_view node,
@@ -67,6 +70,7 @@ class GatePlugin : public sdk::Plugin,
   Verdict Permit(const sdk::Attempt& attempt, const sdk::NodeView&,
                  sdk::PermitAnswer* answer) override {
     gate_->epochs.push_back(attempt.leader_epoch());
+    NoteState("permit", attempt);
     gate_->permit_at = attempt.now();
     answer->timeout = gate_->timeout;
     answer->decisions.push_back({4, "default/other", true, ""});
@@ -86,6 +90,7 @@ class GatePlugin : public sdk::Plugin,
   Verdict Bind(const sdk::Attempt& attempt, absl::string_view node,
                sdk::BindAnswer* answer) override {
     gate_->epochs.push_back(attempt.leader_epoch());
+    NoteState("bind", attempt);
     gate_->calls.push_back(name_ + " bind " + std::string(node));
     *answer = gate_->bind_answer;
     return gate_->bind;
@@ -108,6 +113,11 @@ class GatePlugin : public sdk::Plugin,
   }
 
  private:
+  void NoteState(const std::string& point, const sdk::Attempt& attempt) {
+    if (const auto state = attempt.pod().record().StateOf(name_); !state.empty())
+      gate_->states.push_back(absl::StrCat(point, ": ", state));
+  }
+
   const std::string name_;
   Gate* gate_;
 };
@@ -206,6 +216,66 @@ TEST_F(SessionTest, ReserveNamesTheEffectsOfAllPlugins) {
   response.Clear();
   ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
   EXPECT_EQ(response.effects_size(), 0);
+}
+
+TEST_F(SessionTest, ReserveReturnsWhatPluginsKeep) {
+  b_.state = "seat 7";
+  v1beta1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
+  ASSERT_EQ(response.states_size(), 1) << "A keeps nothing";
+  EXPECT_EQ(response.states(0).plugin(), "B");
+  EXPECT_EQ(response.states(0).state(), "seat 7");
+  a_.state = "disk 3";
+  b_.reserve = Verdict::Unschedulable("taken");
+  response.Clear();
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.states_size(), 0);
+}
+
+TEST_F(SessionTest, APluginThatKeepsTooMuchFails) {
+  a_.state = std::string(4 << 10, 'a');
+  b_.state = std::string((4 << 10) + 1, 'b');
+  v1beta1::ReserveResponse response;
+  ASSERT_TRUE(session_->Reserve(Call<v1beta1::ReserveRequest>(1), now_, &response).ok());
+  EXPECT_EQ(response.rejection().plugin(), "B");
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_ERROR);
+  EXPECT_EQ(response.rejection().reasons(0),
+            "running Reserve plugin \"B\": a state of 4097 bytes; the limit is 4 KiB");
+  EXPECT_EQ(response.states_size(), 0);
+  EXPECT_THAT(b_.calls, ElementsAre("B reserve n0", "B unreserve n0"));
+}
+
+// The attempt began in another host, which is gone.
+TEST_F(SessionTest, AHostThatStartsLaterGetsWhatItsPluginsKept) {
+  Session next("s", &registry_);
+  v1beta1::ConfigureResponse configured;
+  ASSERT_TRUE(next.Configure(Config(), &configured));
+  v1beta1::SyncRequest snapshot;
+  snapshot.set_version(1);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_BEGIN);
+  *snapshot.add_changes()->mutable_node_upsert()->mutable_node() = NodeBuilder("n0").Build();
+  *snapshot.add_changes()->mutable_pod_upsert()->mutable_pod() = PodBuilder("p").Build();
+  v1beta1::PodPlacement* const placement = snapshot.add_changes()->mutable_pod_placement();
+  placement->set_uid("default/p");
+  placement->set_state(v1beta1::PLACEMENT_STATE_WAITING);
+  placement->set_attempt_id(77);
+  placement->add_states()->set_plugin("B");
+  placement->mutable_states(0)->set_state("seat 7");
+  ASSERT_TRUE(next.Apply(snapshot, now_).ok());
+  snapshot.Clear();
+  snapshot.set_version(1);
+  snapshot.set_phase(v1beta1::SyncRequest::PHASE_SNAPSHOT_END);
+  ASSERT_TRUE(next.Apply(snapshot, now_).ok());
+  auto permit = Call<v1beta1::PermitRequest>(77);
+  permit.set_resumed(true);
+  v1beta1::PermitResponse permitted;
+  ASSERT_TRUE(next.Permit(permit, now_, &permitted).ok());
+  auto bind = Call<v1beta1::BindRequest>(77);
+  bind.set_plugin("B");
+  v1beta1::BindResponse bound;
+  ASSERT_TRUE(next.Bind(bind, now_, &bound).ok());
+  EXPECT_THAT(a_.states, ElementsAre());
+  EXPECT_THAT(b_.states, ElementsAre("permit: seat 7", "bind: seat 7"));
 }
 
 // The host may have started after Reserve, so no attempt is known.

@@ -32,6 +32,12 @@ struct ReserveAnswer {
   // on, also after a restart, the pod's record has them; plugins treat them as done from there. The
   // host fills in `plugin`.
   std::vector<v1beta1::Effect> effects;
+  // What the plugin keeps for the pod until it is bound or loses its place, for example the device
+  // that it chose: at most 4 KiB, and 16 KiB of all plugins of the host together; empty: nothing.
+  // From the next change of the cache on, also in a host that starts later, the pod's record has it
+  // (PodRecord::StateOf): Permit, PreBind, Bind and Unreserve read it there, and observers see it.
+  // Not in PostBind, when the cache may know the pod as bound.
+  std::string state;
 };
 
 class ReservePlugin {

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/node_changes.h"
@@ -54,9 +56,18 @@ struct PodRecord {
   std::vector<PodWait> waits;
   // Effects that Reserve wants before the bind; for an assumed or waiting pod.
   std::vector<v1beta1::Effect> effects;
+  // What this host's plugins keep for it (ReserveAnswer::state); for an assumed or waiting pod.
+  std::vector<v1beta1::PluginState> states;
   // Changes with every upsert of the pod, so that plugins can cache derived data.
   uint64_t generation = 0;
 
+  // What the plugin keeps for the pod; empty: nothing. Valid until the pod's next change.
+  absl::string_view StateOf(absl::string_view plugin) const {
+    for (const v1beta1::PluginState& its : states) {
+      if (its.plugin() == plugin) return its.state();
+    }
+    return {};
+  }
   bool on_node() const {
     return slot != kNoSlot && place != Place::kNone && place != Place::kNominated;
   }

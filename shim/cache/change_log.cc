@@ -225,7 +225,7 @@ std::unique_ptr<Snapshot> ChangeLog::TakeSnapshot(Cursor cursor) {
   Host& host = it->second;
   host.version = version_;
   host.needs_snapshot = false;
-  auto snapshot = std::make_unique<Snapshot>(version_, encoder_->Capture(), host.fields,
+  auto snapshot = std::make_unique<Snapshot>(version_, encoder_->Capture(host.fields), host.fields,
                                              std::exchange(host.ended_attempts, {}));
   if (!removed_.empty()) DropOldRemoved();
   return snapshot;

@@ -41,8 +41,8 @@ class ChangeEncoder {
   // `known` 0: the host knows nothing.
   virtual void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
                       std::vector<v1beta1::Change>* out) const = 0;
-  // The whole state as it is now.
-  virtual Snapshot::Content Capture() const = 0;
+  // The whole state as it is now. Only the placements are restricted to `fields`.
+  virtual Snapshot::Content Capture(const Fields& fields) const = 0;
   virtual void FillNodeOrder(v1beta1::NodeOrder* order) const = 0;
 };
 

@@ -45,6 +45,7 @@ struct ClusterState::Pod : ChangeRecord {
   uint64_t waiting_attempt = 0;
   std::vector<PluginWait> waits;
   std::vector<v1beta1::Effect> effects;  // of an assumed pod
+  std::vector<HostState> states;         // of an assumed pod
   std::string removed_uid;               // once removed
 };
 

@@ -229,6 +229,7 @@ void ClusterState::EndAssumption(Pod& pod, bool bound) {
   pod.waiting_attempt = 0;
   pod.waits.clear();
   pod.effects.clear();
+  pod.states.clear();
 }
 
 bool ClusterState::DropNomination(Pod& pod) {
@@ -410,6 +411,16 @@ absl::Status ClusterState::SetEffects(absl::string_view uid, std::vector<v1beta1
   return absl::OkStatus();
 }
 
+absl::Status ClusterState::SetStates(absl::string_view uid, std::vector<HostState> states) {
+  Pod* pod = Find(uid);
+  if (pod == nullptr || pod->state != Pod::State::kAssumed) {
+    return absl::NotFoundError(absl::StrCat("pod ", uid, " is not assumed"));
+  }
+  pod->states = std::move(states);
+  log_.PlacementChanged(*pod);
+  return absl::OkStatus();
+}
+
 absl::Status ClusterState::SetWaiting(absl::string_view uid, uint64_t attempt_id,
                                       std::vector<PluginWait> waits, absl::Time now) {
   Pod* pod = Find(uid);
@@ -466,6 +477,20 @@ std::vector<kube::PodPtr> ClusterState::NominatedTo(absl::string_view node_name)
   std::sort(pods.begin(), pods.end(),
             [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
   return pods;
+}
+
+absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>> ClusterState::NominatedBeside(
+    const kube::PodObject& pod) const {
+  absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>> nominated;
+  ForEachNominated([&](const kube::PodPtr& other, uint32_t slot) {
+    if (other->uid() != pod.uid() && other->pod.priority() >= pod.pod.priority())
+      nominated[slot].push_back(other);
+  });
+  for (auto& [slot, pods] : nominated) {
+    std::sort(pods.begin(), pods.end(),
+              [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
+  }
+  return nominated;
 }
 
 void ClusterState::ForEachNominated(

@@ -32,6 +32,13 @@ struct PluginWait {
   absl::Time deadline;
 };
 
+// What a plugin keeps for an assumed pod, and the host, by its name in the configuration, that
+// gets it.
+struct HostState {
+  std::string host_name;
+  v1beta1::PluginState state;
+};
+
 // kube-scheduler's cache (backend/cache, v1.36), with stable slots for nodes and a log of changes
 // for hosts.
 //
@@ -123,6 +130,8 @@ class ClusterState : private ChangeEncoder {
   absl::Status Forget(absl::string_view uid);
   // The effects to apply before an assumed pod is bound. Hosts take them into account.
   absl::Status SetEffects(absl::string_view uid, std::vector<v1beta1::Effect> effects);
+  // What plugins keep for an assumed pod. Each host gets those of its own plugins.
+  absl::Status SetStates(absl::string_view uid, std::vector<HostState> states);
   // An assumed pod waits at Permit. Hosts receive the plugins that it waits for.
   absl::Status SetWaiting(absl::string_view uid, uint64_t attempt_id, std::vector<PluginWait> waits,
                           absl::Time now);
@@ -133,6 +142,10 @@ class ClusterState : private ChangeEncoder {
   absl::Status Unnominate(absl::string_view uid);
   // The pods nominated to the node with this name.
   std::vector<kube::PodPtr> NominatedTo(absl::string_view node_name) const;
+  // By slot, sorted by namespace and name: the nominated pods that count when `pod` is evaluated,
+  // others of at least its priority.
+  absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>> NominatedBeside(
+      const kube::PodObject& pod) const;
   // All nominated pods, with the slot of their node.
   void ForEachNominated(absl::FunctionRef<void(const kube::PodPtr&, uint32_t slot)> visit) const;
 
@@ -166,11 +179,11 @@ class ClusterState : private ChangeEncoder {
 
   void Encode(const ChangeRecord& record, int64_t known, const Fields& fields,
               std::vector<v1beta1::Change>* out) const override;
-  Snapshot::Content Capture() const override;
+  Snapshot::Content Capture(const Fields& fields) const override;
   void FillNodeOrder(v1beta1::NodeOrder* order) const override;
   void EncodePod(const Pod& pod, int64_t known, const Fields& fields,
                  std::vector<v1beta1::Change>* out) const;
-  void EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) const;
+  void EncodePlacement(const Pod& pod, const Fields& fields, v1beta1::PodPlacement* out) const;
 
   Pod* Find(absl::string_view uid) const;
   Node& NodeNamed(const std::string& name);

@@ -195,7 +195,7 @@ std::unique_ptr<Snapshot> ClusterState::TakeSnapshot(Cursor host, absl::Time now
   return log_.TakeSnapshot(host);
 }
 
-Snapshot::Content ClusterState::Capture() const {
+Snapshot::Content ClusterState::Capture(const Fields& fields) const {
   Snapshot::Content all;
   all.nodes.reserve(tree_.size());
   for (const Node* node : slots_) {
@@ -215,7 +215,7 @@ Snapshot::Content ClusterState::Capture() const {
     captured.object = pod->object;
     if (pod->state == Pod::State::kBound) continue;
     auto placed = std::make_unique<v1beta1::PodPlacement>();
-    EncodePlacement(*pod, placed.get());
+    EncodePlacement(*pod, fields, placed.get());
     if (placed->state() != v1beta1::PLACEMENT_STATE_UNPLACED)
       captured.placement = std::move(placed);
   }
@@ -279,7 +279,7 @@ void ClusterState::EncodePod(const Pod& pod, int64_t known, const Fields& fields
   const bool tell_content = is_new || pod.content > known;
   const bool tell_placement = pod.placement > known;
   v1beta1::PodPlacement placement;
-  EncodePlacement(pod, &placement);
+  EncodePlacement(pod, fields, &placement);
   if (!tell_content) {
     *out->emplace_back().mutable_pod_placement() = std::move(placement);
     return;
@@ -298,7 +298,8 @@ void ClusterState::EncodePod(const Pod& pod, int64_t known, const Fields& fields
   if (placed && tell_placement) *out->emplace_back().mutable_pod_placement() = std::move(placement);
 }
 
-void ClusterState::EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) const {
+void ClusterState::EncodePlacement(const Pod& pod, const Fields& fields,
+                                   v1beta1::PodPlacement* out) const {
   out->set_uid(pod.object->uid());
   // A bound pod is on the node that it names, once hosts know that it is bound. On a deleted node
   // it has no placement.
@@ -320,6 +321,9 @@ void ClusterState::EncodePlacement(const Pod& pod, v1beta1::PodPlacement* out) c
   }
   out->set_slot(slot);
   for (const v1beta1::Effect& effect : pod.effects) *out->add_effects() = effect;
+  for (const HostState& its : pod.states) {
+    if (its.host_name == fields.host_name) *out->add_states() = its.state;
+  }
   if (pod.waiting_attempt == 0 || pod.state != Pod::State::kAssumed) return;
   out->set_attempt_id(pod.waiting_attempt);
   for (const PluginWait& wait : pod.waits) {

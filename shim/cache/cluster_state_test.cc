@@ -42,6 +42,14 @@ std::shared_ptr<kube::PodObject> MakePod(const std::string& uid, const std::stri
   return pod;
 }
 
+HostState StateFor(const std::string& host, const std::string& plugin, const std::string& bytes) {
+  HostState state;
+  state.host_name = host;
+  state.state.set_plugin(plugin);
+  state.state.set_state(bytes);
+  return state;
+}
+
 class ClusterStateTest : public ::testing::Test {
  protected:
   // The changes of the deltas that the host takes now, as text; also applied to the model cache.
@@ -75,6 +83,22 @@ class ClusterStateTest : public ::testing::Test {
     }
     EXPECT_EQ(model_.fault, "");
     return changes;
+  }
+  ClusterState::Cursor AddHostNamed(const std::string& name) {
+    ChangeEncoder::Fields fields;
+    fields.host_name = name;
+    return state_.AddHost(fields);
+  }
+  // PLUGIN=BYTES of the placements that the host takes now.
+  std::vector<std::string> TakeStates(ClusterState::Cursor host) {
+    std::vector<std::string> states;
+    for (const auto& request : state_.TakeChanges(host, now_)) {
+      for (const auto& change : request.changes()) {
+        for (const auto& its : change.pod_placement().states())
+          states.push_back(absl::StrCat(its.plugin(), "=", its.state()));
+      }
+    }
+    return states;
   }
   std::vector<std::string> Order() {
     std::vector<std::string> names;
@@ -355,6 +379,49 @@ TEST_F(ClusterStateTest, APodsWayIsSentInSmallSteps) {
   EXPECT_EQ(removed.kind, Kind::kRemoved);
   EXPECT_EQ(removed.old_node, "a");
   EXPECT_THAT(Take(host), ElementsAre("gone p"));
+}
+
+TEST_F(ClusterStateTest, AHostGetsTheStatesOfItsOwnPlugins) {
+  state_.UpsertNode(MakeNode("a"));
+  state_.UpsertPod(MakePod("p"));
+  const auto devices = AddHostNamed("devices");
+  const auto network = AddHostNamed("network");
+  const auto nameless = state_.AddHost({});
+  for (const auto host : {devices, network, nameless}) TakeStates(host);
+  const std::vector<HostState> states = {StateFor("devices", "Gpu", "3"),
+                                         StateFor("devices", "Fpga", "1"),
+                                         StateFor("network", "Ip", "10.0.0.7")};
+  EXPECT_EQ(state_.SetStates("p", states).code(), absl::StatusCode::kNotFound) << "not assumed";
+  ASSERT_TRUE(state_.Assume("p", 0).ok());
+  ASSERT_TRUE(state_.SetStates("p", states).ok());
+  EXPECT_THAT(TakeStates(devices), ElementsAre("Gpu=3", "Fpga=1"));
+  EXPECT_THAT(TakeStates(network), ElementsAre("Ip=10.0.0.7"));
+  EXPECT_THAT(TakeStates(nameless), IsEmpty());
+  ASSERT_TRUE(state_.SetWaiting("p", 7, {{"Gang", now_ + absl::Seconds(3)}}, now_).ok());
+  EXPECT_THAT(TakeStates(network), ElementsAre("Ip=10.0.0.7"));
+  EXPECT_THAT(TakeStates(AddHostNamed("network")), ElementsAre("Ip=10.0.0.7")) << "a snapshot";
+  EXPECT_THAT(TakeStates(AddHostNamed("other")), IsEmpty());
+}
+
+TEST_F(ClusterStateTest, StatesEndWithThePlacement) {
+  state_.UpsertNode(MakeNode("a"));
+  state_.UpsertPod(MakePod("p"));
+  const auto host = AddHostNamed("h");
+  const auto keep = [&] {
+    EXPECT_TRUE(state_.Assume("p", 0).ok());
+    EXPECT_TRUE(state_.SetStates("p", {StateFor("h", "Gpu", "3")}).ok());
+    EXPECT_THAT(TakeStates(host), ElementsAre("Gpu=3"));
+  };
+  keep();
+  ASSERT_TRUE(state_.Forget("p").ok());
+  EXPECT_THAT(TakeStates(host), IsEmpty());
+  ASSERT_TRUE(state_.Assume("p", 0).ok());
+  EXPECT_THAT(TakeStates(host), IsEmpty()) << "of an earlier placement";
+  ASSERT_TRUE(state_.Forget("p").ok());
+  keep();
+  EXPECT_EQ(state_.UpsertPod(MakePod("p", "a", "2")).kind, Kind::kConfirmed);
+  EXPECT_THAT(TakeStates(host), IsEmpty());
+  EXPECT_THAT(TakeStates(AddHostNamed("h")), IsEmpty()) << "a snapshot of a bound pod";
 }
 
 TEST_F(ClusterStateTest, AssumeAndConfirmBetweenTwoTakingsIsAPlace) {

@@ -33,6 +33,9 @@ struct HostFields {
   bool capacity = false;
   bool node_conditions = false;
   bool addresses = false;
+  // The host's name in the configuration: it gets the states that its own plugins keep for placed
+  // pods. Empty: none.
+  std::string host_name;
   // Custom resources whose objects are sent.
   absl::flat_hash_set<std::string> custom_resources;
 

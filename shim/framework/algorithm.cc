@@ -57,6 +57,7 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
   const uint32_t nominated =
       nominated_name.empty() ? cache::ClusterState::kNoSlot : cluster_->SlotOf(nominated_name);
   ExtensionPointRunner runner(&request.hosts, request.profile, request.attempt_id, deadline);
+  runner.UseNominations(cluster_, request.pod);
   runner.SetExplain(request.explain);
   runner.UseLastScores(&last_scores_, request.pod->pod.controller().uid());
   if (nominated == cache::ClusterState::kNoSlot) runner.SetRecorder(request.recorder);

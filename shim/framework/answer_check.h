@@ -104,7 +104,8 @@ absl::Status CheckNames(const v1beta1::FilterResponse& response,
 absl::Status CheckGate(const v1beta1::PluginStatus& verdict, const HostExtensionPoint& share);
 
 // Checks the answer of one host's plugins about a pod on a node. CheckPreBind checks only the
-// plugins of effects; CheckEffects and its siblings check the effects. Pure.
+// plugins of effects; CheckEffects and its siblings check the effects. CheckReserve also bounds
+// what plugins keep for the pod. Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostExtensionPoint& share,
                           const v1beta1::Pod& pod, const std::string& node_name);

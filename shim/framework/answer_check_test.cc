@@ -475,6 +475,39 @@ TEST(CheckReserve, RefusesEachKindOfNonsense) {
   EXPECT_THAT(fault(bad), HasSubstr("rejects with code SUCCESS"));
 }
 
+TEST(CheckReserve, BoundsWhatPluginsKeep) {
+  HostExtensionPoint share;
+  for (const char* name : {"A", "B", "C", "D", "E"}) share.plugins.push_back({name, {}, 0});
+  v1beta1::ReserveResponse response;
+  const auto add = [&](const std::string& plugin, size_t bytes) {
+    v1beta1::PluginState* const its = response.add_states();
+    its->set_plugin(plugin);
+    its->set_state(std::string(bytes, 's'));
+  };
+  const auto fault = [&] {
+    return std::string(CheckReserve(response, share, v1beta1::Pod(), "n1").message());
+  };
+  for (const char* name : {"A", "B", "C", "D"}) add(name, 4 << 10);
+  EXPECT_EQ(fault(), "");
+  add("E", 1);
+  EXPECT_EQ(fault(), "Reserve has states of 16385 bytes");
+  response.clear_states();
+  add("A", (4 << 10) + 1);
+  EXPECT_EQ(fault(), "Reserve has a state of 4097 bytes of A");
+  response.clear_states();
+  add("A", 0);
+  EXPECT_EQ(fault(), "Reserve has a state of 0 bytes of A");
+  response.clear_states();
+  add("A", 1);
+  add("A", 1);
+  EXPECT_EQ(fault(), "Reserve has two states of A");
+  response.clear_states();
+  add("Stranger", 1);
+  EXPECT_THAT(fault(), HasSubstr("answers for \"Stranger\""));
+  *response.mutable_rejection() = Rejection("A", v1beta1::CODE_UNSCHEDULABLE);
+  EXPECT_EQ(fault(), "") << "ignored with a rejection";
+}
+
 TEST(CheckGate, RefusesEachKindOfNonsense) {
   v1beta1::PluginStatus passes;
   passes.set_code(v1beta1::CODE_SUCCESS);

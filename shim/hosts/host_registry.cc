@@ -447,7 +447,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
     }
     if (instance->awaits_cluster && cluster_is_complete_) {
       instance->awaits_cluster = false;
-      BeginCacheSync(instance, now);
+      BeginCacheSync(name, instance, now);
       Enter(name, instance, InstanceState::kSyncing, "its cluster cache is being filled", now);
     }
     SendSnapshotPiece(*host, instance);

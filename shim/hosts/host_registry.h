@@ -218,7 +218,7 @@ class HostRegistry final : public framework::ShadowObserver {
   void TickHost(const std::string& name, Host* host, absl::Time now);
   // Prepares a configured instance: sends the cluster, or watches its readiness if it keeps no
   // cache.
-  void BeginCacheSync(Instance* instance, absl::Time now);
+  void BeginCacheSync(const std::string& name, Instance* instance, absl::Time now);
   // Sends the next piece of the snapshot once the last one is out; slowly while another serves.
   void SendSnapshotPiece(const Host& host, Instance* instance);
   // Whether it has not gone on with its snapshot for too long.

@@ -18,9 +18,11 @@ constexpr absl::Duration kSnapshotPause = absl::Milliseconds(2);
 
 }  // namespace
 
-void HostRegistry::BeginCacheSync(Instance* instance, absl::Time now) {
+void HostRegistry::BeginCacheSync(const std::string& name, Instance* instance, absl::Time now) {
   if (hosts::KeepsNoCache(instance->info)) return instance->grpc_client->AwaitReady();
-  instance->cursor = scheduler_->cluster()->AddHost(NeededFields(instance->info));
+  cache::HostFields fields = NeededFields(instance->info);
+  fields.host_name = name;
+  instance->cursor = scheduler_->cluster()->AddHost(std::move(fields));
   instance->snapshot = scheduler_->cluster()->TakeSnapshot(instance->cursor, now);
   instance->progressed = SteadyNow();
   instance->progressed_to = 0;

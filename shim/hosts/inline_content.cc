@@ -1,6 +1,5 @@
 #include "shim/hosts/inline_content.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -137,17 +136,8 @@ absl::Status InlineContent::AppendNodes(const google::protobuf::RepeatedField<ui
 }
 
 InlineContent::Nominated InlineContent::NominatedBeside(const kube::PodObject& pod) const {
-  Nominated nominated;
-  if (!parts_.requested && !parts_.pods) return nominated;
-  cluster_.ForEachNominated([&](const kube::PodPtr& other, uint32_t slot) {
-    if (other->uid() != pod.uid() && other->pod.priority() >= pod.pod.priority())
-      nominated[slot].push_back(other);
-  });
-  for (auto& [slot, pods] : nominated) {
-    std::sort(pods.begin(), pods.end(),
-              [](const kube::PodPtr& a, const kube::PodPtr& b) { return a->key() < b->key(); });
-  }
-  return nominated;
+  if (!parts_.requested && !parts_.pods) return {};
+  return cluster_.NominatedBeside(pod);
 }
 
 absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterRequest* request) {

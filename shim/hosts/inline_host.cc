@@ -108,9 +108,11 @@ absl::Status InlineHost::Complete(FilterRequest* request) {
       std::rotate(slots->begin(), slots->begin() + static_cast<int>(start), slots->end());
     }
     search->clear_start_offset();
+    search->clear_nominated();  // the nodes have their nominated pods
     search->set_num_feasible_nodes_to_find(std::max(count, 1u));
     appended = content_.AppendNodesFor(*pod_, request);
   } else {
+    request->mutable_simulation()->clear_nominated();
     appended = content_.AppendHypotheses(*pod_, request);
   }
   return appended.ok() ? CheckSize(*request) : appended;

@@ -269,6 +269,10 @@ TEST_F(InlineHostTest, CountsNominatedPods) {
   EXPECT_EQ(nodes["n2"].nominated_pods(0).name(), "higher");
   EXPECT_EQ(nodes["n2"].requested().pods(), 0);
   EXPECT_FALSE(nodes["n1"].has_nominated_requested());
+  FilterRequest named;
+  named.mutable_search()->add_nominated()->set_slot(cluster_.SlotOf("n2"));
+  Filter(named);
+  EXPECT_TRUE(filters_.back().search().nominated().empty()) << "once is enough";
 }
 
 TEST_F(InlineHostTest, HypothesesAreNodesAsTheyWouldBe) {

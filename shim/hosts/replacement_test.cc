@@ -38,6 +38,8 @@ using v1beta1::EndSessionRequest;
 using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
+using v1beta1::ReserveRequest;
+using v1beta1::ReserveResponse;
 
 class CountedEffects final : public scheduler::NoClusterActions {
  public:
@@ -127,7 +129,9 @@ class ReplacementTest : public ::testing::Test {
                                 : std::string(plugin) == "DefaultBinder"
                                     ? v1beta1::EXTENSION_POINT_BIND
                                     : v1beta1::EXTENSION_POINT_FILTER);
-      if (std::string(plugin) == "Fake") out->add_extension_points(v1beta1::EXTENSION_POINT_SCORE);
+      if (std::string(plugin) != "Fake") continue;
+      out->add_extension_points(v1beta1::EXTENSION_POINT_SCORE);
+      if (reserves_) out->add_extension_points(v1beta1::EXTENSION_POINT_RESERVE);
     }
     const absl::Status taken =
         hosts_.OnHandshake({"main", fakes_[id]->address(), std::nullopt, 0}, connection, now_);
@@ -213,6 +217,7 @@ class ReplacementTest : public ::testing::Test {
   std::map<std::string, std::unique_ptr<FakeHost>> fakes_;
   std::vector<std::string> lost_, retired_;
   int pods_ = 0;
+  bool reserves_ = false;  // plugin Fake is at reserve, too
   HostRegistry hosts_;
 };
 
@@ -238,6 +243,30 @@ TEST_F(ReplacementTest, TheNewestServesAndItsPredecessorStaysReadyForAWhile) {
   while (fakes_["a"]->Count<EndSessionRequest>() == 0 && SteadyNow() < limit)
     loop_.Wait(SteadyNow() + absl::Milliseconds(5));
   EXPECT_EQ(fakes_["a"]->Count<EndSessionRequest>(), 1);
+}
+
+TEST_F(ReplacementTest, ASuccessorGetsWhatPluginsKeepForPodsThatAreNotBound) {
+  reserves_ = true;
+  Comes("a", 1);
+  fakes_["a"]->Answer<ReserveRequest, ReserveResponse>(
+      [](const ReserveRequest&, ReserveResponse* response) {
+        response->add_states()->set_plugin("Fake");
+        response->mutable_states(0)->set_state("device 3");
+        return grpc::Status::OK;
+      });
+  WaitFor({"a serving"});
+  Schedule("one");
+  EXPECT_THAT(effects_.bound, SizeIs(1)) << "ordered, and never confirmed";
+  Comes("b", 2);
+  WaitFor({"a standby", "b serving"});
+  std::vector<std::string> kept;
+  for (const auto& request : fakes_["b"]->Requests<v1beta1::SyncRequest>()) {
+    for (const v1beta1::Change& change : request.changes()) {
+      for (const v1beta1::PluginState& its : change.pod_placement().states())
+        kept.push_back(absl::StrCat(its.plugin(), "=", its.state()));
+    }
+  }
+  EXPECT_THAT(kept, ElementsAre("Fake=device 3"));
 }
 
 // For example if its successor was started by hand, for a trial: without this, all pods would wait

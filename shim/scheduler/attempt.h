@@ -12,6 +12,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 #include "outboard/v1beta1/effect.pb.h"
+#include "shim/cache/cluster_state.h"
 #include "shim/framework/fit_error.h"
 #include "shim/framework/profile_plan.h"
 #include "shim/kube/objects.h"
@@ -38,6 +39,8 @@ struct Attempt {
   std::vector<v1beta1::Effect> effects;
   std::vector<std::string> effect_hosts;
   std::vector<v1beta1::EffectResult> effect_results;
+  // What plugins keep for the pod; the cluster has it from the end of Reserve on.
+  std::vector<cache::HostState> states;
   bool asks_pre_bind = false;  // a plugin that returned one of the effects has PreBind
   // When the last effect had ended; without effects, when PreBind began.
   absl::Time pre_bind_began = absl::InfinitePast();

@@ -31,6 +31,8 @@ absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const ku
   }
   request->profile = &found->algorithm;
   request->pod_uid = pod.uid();
+  request->cluster = &state_.cluster;
+  request->pod = &pod;
   request->attempt_id = state_.NewAttemptId();
   request->budget = state_.options.cycle_deadline;
   return absl::OkStatus();

@@ -80,6 +80,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
   const absl::Time began = SteadyNow();
   framework::ExtensionPointRunner runner(&hosts, &plan.algorithm, attempt.id,
                                          began + state_.options.cycle_deadline);
+  runner.UseNominations(&state_.cluster, attempt.pod.get());
   PostFilterOutcome outcome;
   outcome.keeps_nomination = true;
   for (const std::string& name : plan.post_filter_hosts) {

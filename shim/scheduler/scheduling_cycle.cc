@@ -193,6 +193,9 @@ bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_
   if (!attempt->effects.empty()) {
     state_.cluster.SetEffects(attempt->pod->uid(), attempt->effects).IgnoreError();
   }
+  if (!attempt->states.empty()) {
+    state_.cluster.SetStates(attempt->pod->uid(), std::move(attempt->states)).IgnoreError();
+  }
   Permit(std::move(attempt), now);
   return true;
 }
@@ -224,6 +227,8 @@ bool SchedulingCycle::Reserve(std::unique_ptr<Attempt>* pending, absl::Time now)
     for (const v1beta1::Effect& effect : answer->effects()) {
       attempt->asks_pre_bind |= attempt->plan->pre_bind_plugins.contains(effect.plugin());
     }
+    for (const v1beta1::PluginState& state : answer->states())
+      attempt->states.push_back({point.host_name, state});
     if (answer->effects().empty()) continue;
     attempt->effects.insert(attempt->effects.end(), answer->effects().begin(),
                             answer->effects().end());

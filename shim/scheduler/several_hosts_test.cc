@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/framework/testing/volumes.h"
 #include "shim/scheduler/scheduler.h"
@@ -298,6 +299,132 @@ TEST_F(SeveralHostsTest, AHostThatIsNotPartOfTheAlgorithmIsAskedLaterOnly) {
   EXPECT_THAT(hosts_["a"].cycles, SizeIs(1));
   EXPECT_THAT(effects_.failures,
               ElementsAre("plugin host \"b\" did not answer: the host is unavailable"));
+}
+
+// As "SLOT UID…".
+std::vector<std::string> Named(
+    const google::protobuf::RepeatedPtrField<v1beta1::NominatedPods>& nominated) {
+  std::vector<std::string> all;
+  for (const v1beta1::NominatedPods& node : nominated)
+    all.push_back(absl::StrCat(node.slot(), " ", absl::StrJoin(node.pod_uids(), " ")));
+  return all;
+}
+
+TEST_F(SeveralHostsTest, QuestionsNameTheNodesToEvaluateTwice) {
+  NothingFits();
+  const auto nominate = [&](const std::string& name, int32_t priority, const std::string& node) {
+    auto pod = std::make_shared<kube::PodObject>();
+    pod->pod.set_uid("uid-" + name);
+    pod->pod.set_namespace_("ns");
+    pod->pod.set_name(name);
+    pod->pod.set_scheduler_name("another");
+    pod->pod.set_priority(priority);
+    pod->resource_version = absl::StrCat(++resource_version_);
+    scheduler_.events()->OnPodUpsert(pod, now_);
+    EXPECT_TRUE(
+        scheduler_.cluster()->Nominate("uid-" + name, scheduler_.cluster()->SlotOf(node)).ok());
+  };
+  nominate("y", 5, "n3");
+  nominate("x", 6, "n3");
+  nominate("z", 5, "n1");
+  nominate("low", 4, "n2");
+  std::vector<FilterRequest> searches;
+  for (auto& [name, host] : hosts_) {
+    host.filter = [&, name = name](const FilterRequest& request) {
+      if (!request.simulation().nodes().empty()) return AnswerHypotheses(name, request);
+      searches.push_back(request);
+      return AnswerFilter(name);
+    };
+  }
+  hosts_["a"].post_filter = [&](const v1beta1::PostFilterRequest& request) {
+    v1beta1::PostFilterResponse answer;
+    if (!request.answers().empty()) {
+      answer.mutable_none();
+      return answer;
+    }
+    auto* asked = answer.mutable_questions()->add_questions()->mutable_simulated_node();
+    asked->set_slot(scheduler_.cluster()->SlotOf("n3"));
+    asked->add_removed_pod_uids("uid-v3");
+    return answer;
+  };
+  AddPod("p", 5);
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  ASSERT_THAT(searches, SizeIs(2));
+  for (const FilterRequest& request : searches)
+    EXPECT_THAT(Named(request.search().nominated()), ElementsAre("0 uid-z", "2 uid-x uid-y"));
+  ASSERT_THAT(hypotheses_, SizeIs(1));
+  EXPECT_THAT(Named(hypotheses_[0].simulation().nominated()), ElementsAre("2 uid-x uid-y"))
+      << "only of the simulated nodes";
+}
+
+// PLUGIN=BYTES of the placements that the host received.
+std::vector<std::string> StatesSentTo(const ScriptedHost& host) {
+  std::vector<std::string> states;
+  for (const v1beta1::SyncRequest& request : host.changes) {
+    for (const v1beta1::Change& change : request.changes()) {
+      for (const v1beta1::PluginState& its : change.pod_placement().states())
+        states.push_back(absl::StrCat(its.plugin(), "=", its.state()));
+    }
+  }
+  return states;
+}
+
+class KeptStatesTest : public SeveralHostsTest {
+ protected:
+  KeptStatesTest() {
+    for (auto& [name, host] : hosts_) Connect(name, &host);
+  }
+  void Connect(const std::string& name, ScriptedHost* host) {
+    cache::ChangeEncoder::Fields fields;
+    fields.host_name = name;
+    scheduler_.SetHost(name, host, scheduler_.cluster()->AddHost(fields), now_);
+  }
+  void Keep(const std::string& host, const std::string& plugin, const std::string& bytes) {
+    v1beta1::PluginState* const its = reserved_[host].add_states();
+    its->set_plugin(plugin);
+    its->set_state(bytes);
+  }
+};
+
+TEST_F(KeptStatesTest, WhatPluginsKeepComesBackToTheirHostAndToItsSuccessor) {
+  Keep("a", "Volumes", "disk 3");
+  Keep("b", "Gang", "seat 7");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(StatesSentTo(hosts_["a"]), ElementsAre("Volumes=disk 3"));
+  EXPECT_THAT(StatesSentTo(hosts_["b"]), ElementsAre("Gang=seat 7"));
+  reserved_.clear();
+  ScriptedHost next;
+  Program("a", &next);
+  Connect("a", &next);
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(StatesSentTo(next), ElementsAre("Volumes=disk 3")) << "before the bind has ended";
+  scheduler_.SetHost("a", nullptr, 0, now_);
+}
+
+TEST_F(KeptStatesTest, NothingIsKeptOfAPlacementThatAnotherHostRejects) {
+  Keep("a", "Volumes", "disk 3");
+  *reserved_["b"].mutable_rejection() = Status("Gang", "no seat");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.failures, SizeIs(1));
+  reserved_["b"].clear_rejection();
+  reserved_["a"].clear_states();
+  AddPod("q");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+  EXPECT_THAT(StatesSentTo(hosts_["a"]), IsEmpty());
+}
+
+TEST_F(KeptStatesTest, AStateOfAnotherHostsPluginIsABadAnswer) {
+  Keep("a", "Gang", "seat 7");
+  AddPod("p");
+  ASSERT_TRUE(scheduler_.ScheduleOne(now_));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_THAT(errors_.all, ElementsAre(HasSubstr("answers for \"Gang\"")));
+  EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
 }
 
 // Host "b" is interested only in pods with claims; "a" handles the others alone.

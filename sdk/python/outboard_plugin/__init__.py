@@ -21,6 +21,7 @@ from outboard_plugin.api import (
     Node,
     Plugin,
     Reject,
+    Reserved,
     ShimBinds,
     Unresolvable,
     Unschedulable,
@@ -28,4 +29,16 @@ from outboard_plugin.api import (
 )
 from outboard_plugin.server import serve
 
-__all__ = ["Bound", "Cluster", "Node", "Plugin", "Reject", "ShimBinds", "Unresolvable", "Unschedulable", "Wait", "serve"]
+__all__ = [
+    "Bound",
+    "Cluster",
+    "Node",
+    "Plugin",
+    "Reject",
+    "Reserved",
+    "ShimBinds",
+    "Unresolvable",
+    "Unschedulable",
+    "Wait",
+    "serve",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from outboard_plugin import api
 from outboard_plugin.errors import cut
@@ -15,6 +15,10 @@ log = logging.getLogger("outboard_plugin")
 Plugins = Sequence[Tuple[str, api.Plugin]]
 # The plugin that rejects a node, and its verdict; None: no plugin rejects it.
 NodeVerdict = Optional[Tuple[str, api.Reject]]
+
+# By slot: the nominated pods that count beside the pod to evaluate.
+Nominated = Mapping[int, Sequence[api.Pod]]
+NO_NOMINATED: Nominated = {}
 
 # The size of the first block of nodes that `search` checks.
 FEWEST_AT_ONCE = 128
@@ -78,12 +82,15 @@ def _run_filters(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple
     return said, failed
 
 
-def evaluate(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[NodeVerdict], List[int], Optional[PluginFailed]]:
+def evaluate(
+    plugins: Plugins, pod: Any, nodes: Sequence[api.Node], nominated: Nominated = NO_NOMINATED
+) -> Tuple[List[NodeVerdict], List[int], Optional[PluginFailed]]:
     """The verdict on each node, up to the first on which a plugin fails; and the positions of nodes that are rejected only
     without their nominated pods.
 
     A node with nominated pods is checked with and without them."""
-    crowded = [(i, others) for i, others in enumerate(node.with_nominated(pod) for node in nodes) if others is not None]
+    both = (node.with_nominated(nominated.get(node.slot, ())) for node in nodes)
+    crowded = [(i, with_others) for i, with_others in enumerate(both) if with_others is not None]
     if not crowded:
         said, failed = _run_filters(plugins, pod, nodes)
         return said, [], failed
@@ -148,7 +155,9 @@ class FilterAnswer:
         return self.response
 
 
-def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, enough: int) -> Any:
+def search(
+    plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, enough: int, nominated: Nominated = NO_NOMINATED
+) -> Any:
     """Checks nodes from `start`, wrapping around, until it finds one feasible node more than `enough`."""
     answer = FilterAnswer()
     if nodes and start % len(nodes):
@@ -159,7 +168,7 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
         # If plugins reject nearly all nodes, few long blocks are faster than many short ones.
         block = nodes[first : first + max(enough + 1 - answer.feasible, at_once)]
         first, at_once = first + len(block), at_once * 2
-        said, only_without, failed = evaluate(plugins, pod, block)
+        said, only_without, failed = evaluate(plugins, pod, block, nominated)
         if answer.feasible + len(said) <= enough and not any(said):
             answer.add_feasible(len(said))
         else:
@@ -174,11 +183,11 @@ def search(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], start: int, en
     return answer.finish()
 
 
-def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Any:
+def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], nominated: Nominated = NO_NOMINATED) -> Any:
     """Checks every node separately; a failing plugin rejects the node."""
     answer = FilterAnswer()
     for node in nodes:
-        said, only_without, failed = evaluate(plugins, pod, [node])
+        said, only_without, failed = evaluate(plugins, pod, [node], nominated)
         if failed is not None:
             answer.add((failed.plugin, api.Reject(raised(failed.plugin, failed.error))))
         else:

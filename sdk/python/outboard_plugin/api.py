@@ -38,6 +38,16 @@ class Wait:
 
 
 @dataclasses.dataclass(frozen=True)
+class Reserved:
+    """Result of reserve: `state` is what the plugin keeps for the pod until the pod is bound or loses its place, at most 4
+    KiB, and 16 KiB of all plugins of the host together. Plugin.state_of returns it, also in a host that replaces this one.
+    `effects` are the writes before the bind (see outboard_plugin.effects)."""
+
+    state: bytes = b""
+    effects: Sequence[Any] = ()
+
+
+@dataclasses.dataclass(frozen=True)
 class ShimBinds:
     """Result of bind: the shim binds the pod, with these annotations, which the API server copies to the pod."""
 
@@ -109,15 +119,11 @@ class Node:
         other.nominated = self.nominated
         return other
 
-    def with_nominated(self, pod: Pod) -> Optional[Node]:
-        """A copy of the node with the other nominated pods that count against `pod`; None if there are none."""
+    def with_nominated(self, others: Sequence[Pod]) -> Optional[Node]:
+        """A copy of the node with the nominated pods that count beside the pod to evaluate; None if there are none. `others`
+        are those that the shim named; a node that came with the call has its own."""
         if self._inline is None:
-            if not self.nominated:
-                return None
-            others = {
-                uid: other for uid, other in self.nominated.items() if uid != pod.uid and other.priority >= pod.priority
-            }
-            return self.with_pods({**self.pods, **others}) if others else None
+            return self.with_pods({**self.pods, **{other.uid: other for other in others}}) if others else None
         if not self._crowded:
             return None
         inline = self._inline
@@ -137,6 +143,7 @@ class Cluster:
         # (kind, namespace, name) → ClusterObject. The kind is Kubernetes': `Service`; of a GenericObject its resource.
         self.objects: Dict[Tuple[str, str, str], Any] = {}
         self.waiting: Dict[str, int] = {}  # uid → attempt_id
+        self.states: Dict[str, Dict[str, bytes]] = {}  # uid → plugin → what the plugin keeps, see Plugin.state_of
         self._slots: Dict[int, Node] = {}
         self._names: Dict[str, Node] = {}
         self._order: List[int] = []
@@ -197,6 +204,13 @@ class Plugin:
     # that writes with credentials of its own sends it along, so that its store can refuse the write of a replica that no
     # longer leads. 0: the shim runs without leader election.
     leader_epoch: int = 0
+    # Set by the host, for each profile of a session.
+    _find_state: Optional[Callable[[str], bytes]] = None
+
+    def state_of(self, pod: Pod) -> bytes:
+        """What the plugin keeps for a pod that has a node and is not bound (Reserved.state); b"" if nothing. For permit, bind
+        and unreserve, also if another host reserved: this one then gets it with the cluster. Always b"" with inline_nodes."""
+        return self._find_state(pod.uid) if self._find_state is not None else b""
 
     def configure(self, args: Any) -> Optional[Sequence[str]]:
         """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject
@@ -228,9 +242,9 @@ class Plugin:
         """Instead of score: returns a score for each node, in order; may scale scores to 0 to 100."""
         return [self.score(pod, node) for node in nodes]
 
-    def reserve(self, pod: Pod, node: Node) -> Union[Reject, Sequence[Any], None]:
+    def reserve(self, pod: Pod, node: Node) -> Union[Reject, Reserved, Sequence[Any], None]:
         """Return Reject to release the node, or the writes that the shim carries out before it binds the pod, in their order
-        (see outboard_plugin.effects)."""
+        (see outboard_plugin.effects), or Reserved to also keep bytes for the pod."""
 
     def unreserve(self, pod: Pod, node: Optional[Node]) -> None:
         """The pod releases the node, whether reserve was called or not. `node` is None if it no longer exists."""

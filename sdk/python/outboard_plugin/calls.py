@@ -11,6 +11,9 @@ from outboard_plugin.proto import pb
 
 MAX_PODS_A_CALL = 4096
 MAX_SIMULATED_NODES = 65536
+# Of what plugins keep for a pod: each, and all of a host together.
+MAX_STATE_BYTES = 4 << 10
+MAX_STATES_BYTES = 16 << 10
 
 
 class Calls:
@@ -120,7 +123,8 @@ class Calls:
             plugins = self._plugins(session, request, "FILTER")
             what = request.WhichOneof("what")
             if what == "simulation":
-                return answers.evaluate_each(plugins, pod, self._simulated_nodes(session, request))
+                nodes = self._simulated_nodes(session, request)
+                return answers.evaluate_each(plugins, pod, nodes, self._nominated(session, request.simulation))
             if what != "search":
                 raise CallFailed("INVALID", "search or simulation is required")
             search = request.search
@@ -132,7 +136,13 @@ class Calls:
                 nodes = self._cluster(session).nodes
             # Every node that comes with the call is evaluated.
             enough = len(nodes) if self.host.inline_nodes else search.num_feasible_nodes_to_find
-            return answers.search(plugins, pod, nodes, search.start_offset, enough)
+            return answers.search(plugins, pod, nodes, search.start_offset, enough, self._nominated(session, search))
+
+    def _nominated(self, session: Session, question: Any) -> answers.Nominated:
+        """The nominated pods that a search or simulation names, by slot."""
+        if not question.nominated:
+            return answers.NO_NOMINATED
+        return {named.slot: [self._pod(session, uid, None) for uid in named.pod_uids] for named in question.nominated}
 
     def _simulated_nodes(self, session: Session, request: Any) -> List[api.Node]:
         simulated_nodes = request.simulation.nodes
@@ -233,6 +243,9 @@ class Calls:
                     status = None
                     if isinstance(said, api.Reject):
                         status = answers.status(name, said)
+                    elif isinstance(said, api.Reserved):
+                        self._keep(response, name, said.state)
+                        response.effects.extend(effects.of_plugin(name, said.effects))
                     else:
                         response.effects.extend(effects.of_plugin(name, said))
                 except Exception as error:  # pylint: disable=broad-except
@@ -241,9 +254,21 @@ class Calls:
                     continue
                 self._unreserve(plugins[: i + 1], pod, node)
                 del response.effects[:]
+                del response.states[:]
                 response.rejection.CopyFrom(status)
                 break
             return response
+
+    @staticmethod
+    def _keep(response: Any, plugin: str, state: bytes) -> None:
+        """Adds what the plugin keeps for the pod. The shim would refuse a whole answer with too much of it."""
+        if not state:
+            return
+        if len(state) > MAX_STATE_BYTES:
+            raise ValueError(f"a state of {len(state)} bytes; the limit is 4 KiB")
+        if sum(len(its.state) for its in response.states) + len(state) > MAX_STATES_BYTES:
+            raise ValueError("the states of all plugins exceed 16 KiB")
+        response.states.add(plugin=plugin, state=state)
 
     @staticmethod
     def _unreserve(plugins: answers.Plugins, pod: Any, node: Optional[api.Node]) -> None:

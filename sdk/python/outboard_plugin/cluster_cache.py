@@ -110,6 +110,7 @@ class ClusterCache:
         if pod.node_name:
             self._take(pod.uid)
             cluster.waiting.pop(pod.uid, None)
+            cluster.states.pop(pod.uid, None)
             node = cluster._names.get(pod.node_name)
             if node is not None:
                 self._put(pod.uid, node.slot, nominated=False)
@@ -124,6 +125,7 @@ class ClusterCache:
         self._leave_home(remove.uid)
         self.cluster.pods.pop(remove.uid, None)
         self.cluster.waiting.pop(remove.uid, None)
+        self.cluster.states.pop(remove.uid, None)
 
     def _pod_placement(self, placement: Any) -> None:
         uid, state = placement.uid, placement.state
@@ -131,6 +133,7 @@ class ClusterCache:
             raise CacheError(f"no pod {uid}")
         self._take(uid)
         self.cluster.waiting.pop(uid, None)
+        self.cluster.states.pop(uid, None)
         if state == pb.PLACEMENT_STATE_UNPLACED:
             return
         if state not in (pb.PLACEMENT_STATE_ASSUMED, pb.PLACEMENT_STATE_WAITING, pb.PLACEMENT_STATE_NOMINATED, pb.PLACEMENT_STATE_BOUND):
@@ -143,6 +146,8 @@ class ClusterCache:
         self._put(uid, placement.slot, state == pb.PLACEMENT_STATE_NOMINATED)
         if state == pb.PLACEMENT_STATE_WAITING:
             self.cluster.waiting[uid] = placement.attempt_id
+        if placement.states:
+            self.cluster.states[uid] = {its.plugin: its.state for its in placement.states}
 
     def _namespace_upsert(self, upsert: Any) -> None:
         self.cluster.namespaces[upsert.namespace.name] = upsert.namespace

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import json
 import logging
@@ -62,6 +63,17 @@ class Session:
         node = api.Node(slot, message.node, message)
         self._inline[slot] = (sent, node)
         return node
+
+    def configure(self, profiles: Dict[str, Points]) -> None:
+        """Takes plugins that no other session has."""
+        self.profiles = profiles
+        for points in profiles.values():
+            for name, plugin in itertools.chain.from_iterable(points.values()):
+                plugin._find_state = functools.partial(self._state_of, name)  # pylint: disable=protected-access
+
+    def _state_of(self, plugin: str, uid: str) -> bytes:
+        """What the plugin keeps for the pod; b"" if nothing."""
+        return self.cache.cluster.states.get(uid, {}).get(plugin, b"") if self.cache is not None else b""
 
     def begin_stream(self) -> queue.Queue[Any]:
         """Replaces the stream, its cluster cache and its attempts. Returns the queue of what the new stream sends."""
@@ -188,7 +200,7 @@ class Host:
             if session is None:
                 self.sessions.pop(oldest, None)
                 session = self.sessions[request.session_id] = Session()
-            session.profiles = profiles
+            session.configure(profiles)
             session.last_heard = time.monotonic()
             return response
 

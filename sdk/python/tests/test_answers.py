@@ -130,15 +130,15 @@ class AnswersTest(unittest.TestCase):
                 return None
 
         order = nodes(4)
-        for node in order[1:3]:
-            node.nominated = {"x": pb.Pod(uid="x", priority=5), "low": pb.Pod(uid="low", priority=1)}
-        pod = pb.Pod(uid="p", priority=5)
-        said, only_without, failed = answers.evaluate([("Crowd", Crowd())], pod, order)
+        nominated = {node.slot: [pb.Pod(uid="x")] for node in order[1:3]}
+        pod = pb.Pod(uid="p")
+        said, only_without, failed = answers.evaluate([("Crowd", Crowd())], pod, order, nominated)
         self.assertEqual([verdict and verdict[1].reason for verdict in said], [None, "full", "lonely", None])
         self.assertEqual(only_without, [2])
         self.assertIsNone(failed)
-        response = answers.search([("Crowd", Crowd())], pod, order, 0, 4)
+        response = answers.search([("Crowd", Crowd())], pod, order, 0, 4, nominated)
         self.assertEqual(list(response.only_without_nominated), [1])
+        self.assertEqual(answers.evaluate_each([("Crowd", Crowd())], pod, order, nominated), response)
 
     def test_simulated_nodes_are_evaluated_separately(self):
         plugin = Scripted({"n0": ValueError("broken"), "n1": Unschedulable("no")})

@@ -142,7 +142,7 @@ class InlineNodeTest(unittest.TestCase):
         )
         node = Node(3, sent.node, sent)
         self.assertEqual((node.name, node.labels, node.requested.cpu_millis, list(node.pods)), ("n", {"a": "b"}, 300, ["on"]))
-        self.assertIsNone(node.with_nominated(pod("p")))
+        self.assertIsNone(node.with_nominated(()))
 
     def test_nominated_pods_count_in_filter(self):
         sent = pb.InlineNode(
@@ -152,7 +152,7 @@ class InlineNodeTest(unittest.TestCase):
             pods=[pod("on")],
             nominated_pods=[pod("soon")],
         )
-        crowded = Node(3, sent.node, sent).with_nominated(pod("p"))
+        crowded = Node(3, sent.node, sent).with_nominated(())
         self.assertEqual(sorted(crowded.pods), ["on", "soon"])
         self.assertEqual((crowded.requested.cpu_millis, crowded.requested.pods, crowded.requested.scalar["gpu"]), (350, 2, 3))
 

@@ -383,6 +383,27 @@ class CachedServerTest(ServerTest):
         every = pb.FilterRequest(header=self.header(), search=pb.NodeSearch(num_feasible_nodes_to_find=1))
         self.assertEqual(self.call("FilterService", "Filter", every).processed, 1)
 
+    def test_nodes_that_the_call_names_are_evaluated_twice(self):
+        self.make_ready()
+        delta = pb.SyncRequest(version=2, phase=pb.SyncRequest.PHASE_DELTA)
+        heavy = pb.Pod(uid="heavy", name="heavy")
+        heavy.containers.add(name="main").requests.cpu_millis = 300
+        delta.changes.add(pod_upsert=pb.PodUpsert(pod=heavy))
+        delta.changes.add(pod_placement=pb.PodPlacement(uid="heavy", state=pb.PLACEMENT_STATE_NOMINATED, slot=1))
+        self.requests.put(delta)
+        self.assertEqual(next(self.stream).ack.version, 2)
+        request = self.filtering([0, 1, 2], exact_version=2)
+        self.assertEqual(self.call("FilterService", "Filter", request).feasible, b"\3", "the shim decides which nodes")
+        request.search.nominated.add(slot=1, pod_uids=["heavy"])
+        self.assertEqual(self.call("FilterService", "Filter", request).feasible, b"\1")
+        request.simulation.nodes.add(slot=1)
+        request.simulation.nodes.add(slot=0)
+        self.assertEqual(self.call("FilterService", "Filter", request).feasible, b"\3")
+        request.simulation.nominated.add(slot=1, pod_uids=["heavy"])
+        self.assertEqual(self.call("FilterService", "Filter", request).feasible, b"\2")
+        request.simulation.nominated.add(slot=0, pod_uids=["unknown"])
+        self.assertEqual(self.fails("FilterService", "Filter", request), "OBJECT_UNKNOWN")
+
     def test_simulations_must_fit_the_cache(self):
         self.make_ready()
         for reason, nodes in (

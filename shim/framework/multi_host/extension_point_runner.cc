@@ -87,6 +87,13 @@ void ExtensionPointRunner::FillHeader(size_t host, v1beta1::CallHeader* header) 
   header->set_profile(profile_.name);
 }
 
+template <typename Question>
+void ExtensionPointRunner::NameNominated(Question* question) {
+  if (cluster_ == nullptr) return;
+  if (!nominated_.has_value()) nominated_ = NominatedBeside(*cluster_, *pod_);
+  AddNominated(*nominated_, question);
+}
+
 bool ExtensionPointRunner::IsIgnored(size_t host) const {
   return std::any_of(ignored_failures_.begin(), ignored_failures_.end(),
                      [host](const IgnoredFailure& failure) { return failure.host == host; });
@@ -200,6 +207,7 @@ absl::StatusOr<PreFilterResponse> ExtensionPointRunner::PreFilter(const std::str
 absl::StatusOr<FilterResponse> ExtensionPointRunner::Simulate(v1beta1::NodeSimulation simulation) {
   FilterRequest request;
   FillHeader(0, request.mutable_header());
+  NameNominated(&simulation);
   *request.mutable_simulation() = std::move(simulation);
   return hosts_[0].client->Filter(std::move(request), deadline_);
 }
@@ -208,6 +216,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::Filter(v1beta1::NodeSearch 
                                                             absl::Span<const uint32_t> candidates,
                                                             uint32_t num_to_find) {
   if (alone()) {
+    NameNominated(&search);
     if (recorder_ != nullptr) recorder_->Asks(search, candidates);
     FilterRequest request;
     FillHeader(0, request.mutable_header());
@@ -285,6 +294,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
     NodeSearch nodes, absl::Span<const uint32_t> candidates, uint32_t num_to_find, bool late,
     uint32_t sample, bool answer_required) {
   FilterRequest request;
+  NameNominated(&nodes);
   *request.mutable_search() = std::move(nodes);
   const NodeSearch& search = request.search();
   if (recorder_ != nullptr) recorder_->Asks(search, candidates);
@@ -318,6 +328,7 @@ absl::StatusOr<FilterResponse> ExtensionPointRunner::AskFilter(
     for (uint32_t i = first; i < num_nodes; ++i)
       slots.push_back(candidates[(search.start_offset() + i) % num_nodes]);
     *rest.mutable_search() = SearchEach(slots);
+    NameNominated(rest.mutable_search());
     absl::StatusOr<FilterResponse> answer = hosts_[host].client->Filter(std::move(rest), deadline_);
     absl::Status usable = answer.ok() ? CheckOwnFilter(profile_.shares[host], num_nodes - first,
                                                        num_nodes - first, *answer)
@@ -340,6 +351,7 @@ PendingAnswer<FilterResponse> ExtensionPointRunner::AskAtOnce(size_t host, const
   cycle.set_explain(explain_);
   cycle.set_pod_uid(at_once_.request->cycle().pod_uid());
   *cycle.mutable_search() = search;
+  cycle.mutable_search()->clear_nominated();
   cycle.mutable_search()->set_num_feasible_nodes_to_find(sample);
   v1beta1::PlanResponse& answer = at_once_.late[host];
   const absl::Status called = CallCycle(hosts_[host].client, request, deadline_, &answer);
@@ -475,6 +487,7 @@ absl::StatusOr<std::vector<std::vector<PluginStatus>>> ExtensionPointRunner::Eva
     const google::protobuf::RepeatedPtrField<v1beta1::SimulatedNode>& hypotheses, size_t excepted) {
   FilterRequest request;
   *request.mutable_simulation()->mutable_nodes() = hypotheses;
+  NameNominated(request.mutable_simulation());
   const uint32_t count = static_cast<uint32_t>(hypotheses.size());
   std::vector<std::vector<PluginStatus>> objections(count);
   auto asked = TakeAll<FilterResponse>(

@@ -19,6 +19,7 @@
 #include "shim/framework/answer_check.h"
 #include "shim/framework/host_call_trace.h"
 #include "shim/framework/host_client.h"
+#include "shim/framework/nominated_pods.h"
 
 namespace outboard::framework {
 
@@ -39,6 +40,13 @@ class ExtensionPointRunner {
   void UseLastScores(LastScores* scores, std::string owner) {
     last_scores_ = scores;
     owner_ = std::move(owner);
+  }
+
+  // Names in questions of Filter the nodes that are evaluated twice for `pod`; by default none is
+  // named. Both outlive the runner.
+  void UseNominations(const cache::ClusterState* cluster, const kube::PodObject* pod) {
+    cluster_ = cluster;
+    pod_ = pod;
   }
 
   // Asks hosts for the terms of scores.
@@ -101,6 +109,9 @@ class ExtensionPointRunner {
   // Its answer about its sample.
   absl::StatusOr<v1beta1::FilterResponse> TakeMainSearch(uint32_t num_nodes, uint32_t num_to_find,
                                                          bool must_answer);
+  // `Question`: NodeSearch or NodeSimulation.
+  template <typename Question>
+  void NameNominated(Question* question);
   bool IsIgnored(size_t host) const;
   template <typename Response>
   absl::StatusOr<Response> Recorded(absl::StatusOr<Response> answer);
@@ -146,6 +157,9 @@ class ExtensionPointRunner {
   std::vector<IgnoredFailure> ignored_failures_;
   LastScores* last_scores_ = nullptr;
   std::string owner_;
+  const cache::ClusterState* cluster_ = nullptr;
+  const kube::PodObject* pod_ = nullptr;
+  std::optional<std::vector<v1beta1::NominatedPods>> nominated_;  // absent: not asked yet
   bool explain_ = false;
   CallRecorder* recorder_ = nullptr;
 };

@@ -57,7 +57,9 @@ int64_t Mean(int64_t total, int64_t weights) {
 NodeEvaluator::NodeEvaluator(EvaluateRequest request)
     : request_(std::move(request)),
       runner_(&request_.hosts, request_.profile, request_.attempt_id,
-              SteadyNow() + request_.budget) {}
+              SteadyNow() + request_.budget) {
+  if (request_.pod != nullptr) runner_.UseNominations(request_.cluster, request_.pod);
+}
 
 absl::Status NodeEvaluator::PluginFailed(const PluginStatus& status) {
   plugin_failed_ = true;

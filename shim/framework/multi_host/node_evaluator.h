@@ -19,6 +19,10 @@ struct EvaluateRequest {
   AttemptHosts hosts;  // all that serve the profile
   const AlgorithmProfile* profile = nullptr;
   std::string pod_uid;
+  // The pod itself and the cluster, from which questions name the nodes with nominated pods; null:
+  // they name none.
+  const cache::ClusterState* cluster = nullptr;
+  const kube::PodObject* pod = nullptr;
   uint64_t attempt_id = 0;
   absl::Duration budget = absl::Seconds(1);  // of wall-clock time, over all calls
 };

@@ -98,6 +98,12 @@ void CheckedPostFilter(const PostFilterResponse& post_filter) {
 void CheckedReserve(const ReserveResponse& reserve) {
   if (!Passes(CheckReserve(reserve, Share(), ClaimingPod(), "n1"))) return;
   if (reserve.has_rejection()) return RequireStatus(reserve.rejection());
+  size_t kept = 0;
+  for (const PluginState& state : reserve.states()) {
+    Require(absl::c_linear_search(Plugins(), state.plugin()), "a state is of a known plugin");
+    kept += state.state().size();
+  }
+  Require(kept <= 16 << 10, "what plugins keep is bounded");
   for (const Effect& effect : reserve.effects()) {
     Require(HasKey(effect), "an effect has a key");
     if (effect.has_select_node()) {

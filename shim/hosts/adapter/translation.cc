@@ -257,6 +257,9 @@ void Translate(Message* message, Direction direction) {
     return SetAllPods(static_cast<v1beta1::SortKeysChanged*>(message));
   if (type == v1beta1::GateChanged::descriptor())
     return SetAllPods(static_cast<v1beta1::GateChanged*>(message));
+  // v1alpha1 has no field for what plugins keep.
+  if (type == v1beta1::PodPlacement::descriptor())
+    static_cast<v1beta1::PodPlacement*>(message)->clear_states();
   const Reflection* reflection = message->GetReflection();
   for (const FieldDescriptor* field : DifferingFields(type)) {
     if (const Unit* unit = UnitOf(field); unit != nullptr) {

@@ -131,6 +131,20 @@ TEST(Translation, PluginsAtBindAreNeverAsked) {
   for (const auto& interest : info.plugins(0).interests()) EXPECT_TRUE(interest.no_pod());
 }
 
+TEST(Translation, WhatPluginsKeepIsNotForOldHosts) {
+  v1beta1::SyncRequest request;
+  v1beta1::PodPlacement* const placement = request.add_changes()->mutable_pod_placement();
+  placement->set_uid("p");
+  placement->set_state(v1beta1::PLACEMENT_STATE_ASSUMED);
+  placement->add_states()->set_state("s");
+  const auto old = ToOld<v1alpha1::SyncRequest>(Path("ClusterStateService", "Sync"), request);
+  ASSERT_EQ(old.changes_size(), 1);
+  EXPECT_EQ(old.changes(0).pod_placement().uid(), "p");
+  EXPECT_EQ(old.changes(0).pod_placement().state(), v1alpha1::ASSUMED);
+  const v1alpha1::PodPlacement& received = old.changes(0).pod_placement();
+  EXPECT_TRUE(received.GetReflection()->GetUnknownFields(received).empty());
+}
+
 TEST(Translation, ConfigureNamesItsVersion) {
   v1beta1::ConfigureRequest request;
   request.set_session_id("s");
