@@ -16,7 +16,9 @@ enum class MetricType { kCounter, kGauge, kHistogram };
 
 // A metric as a descriptor declares it. Name and labels in Prometheus' syntax: letters, digits and
 // underscores, not beginning with two underscores. Names end with the unit (`_seconds`), or
-// `_total` for counters.
+// `_total` for counters. All plugins of a process share one registry, so the names of a plugin
+// outside of this repository begin with `outboard_plugin_` and its own name, as in
+// `outboard_plugin_price_score_reads_total`.
 struct MetricSpec {
   std::string name;
   MetricType type = MetricType::kCounter;

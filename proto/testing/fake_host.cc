@@ -110,7 +110,7 @@ class FakeHost::Services {
   static grpc::Status Unary(FakeHost* host, grpc::ServerContext* context,
                             const google::protobuf::Message& request,
                             google::protobuf::Message* response) {
-    host->Record(request);
+    host->Record(request, *context);
     const Fault fault = host->TakeFault(request.GetDescriptor(), context);
     return fault.status.ok() ? host->Respond(request, response) : fault.status;
   }
@@ -165,7 +165,7 @@ class FakeHost::Services {
       SyncRequest request;
       int64_t clock_advanced_to = 0;
       while (stream->Read(&request)) {
-        host->Record(request);
+        host->Record(request, *context);
         const Fault fault = host->TakeFault(SyncRequest::descriptor(), context);
         if (fault.cut_stream || !fault.status.ok()) return fault.status;
         host->Apply(request);
@@ -202,7 +202,7 @@ class FakeHost::Services {
                                    grpc::ServerReaderWriter<Response, Request>* stream) {
     Request request;
     while (stream->Read(&request)) {
-      host->Record(request);
+      host->Record(request, *context);
       const Fault fault = host->TakeFault(Request::descriptor(), context);
       if (fault.cut_stream) return fault.status;
       Response response;
@@ -334,14 +334,24 @@ std::map<std::string, Pod> FakeHost::pods() const {
   return pods_;
 }
 
-void FakeHost::Record(const google::protobuf::Message& request) {
+void FakeHost::Record(const google::protobuf::Message& request,
+                      const grpc::ServerContext& context) {
+  const auto found = context.client_metadata().find("traceparent");
+  std::string trace_parent;
+  if (found != context.client_metadata().end())
+    trace_parent.assign(found->second.data(), found->second.size());
   std::unique_ptr<google::protobuf::Message> copy(request.New());
   copy->CopyFrom(request);
   absl::MutexLock lock(&mu_);
   ++counts_[request.GetDescriptor()];
   auto& kept = requests_[request.GetDescriptor()];
-  if (kept.size() == kRequestsKept) kept.erase(kept.begin());
+  auto& trace_parents = trace_parents_[request.GetDescriptor()];
+  if (kept.size() == kRequestsKept) {
+    kept.erase(kept.begin());
+    trace_parents.erase(trace_parents.begin());
+  }
   kept.push_back(std::move(copy));
+  trace_parents.push_back(std::move(trace_parent));
 }
 
 Fault FakeHost::TakeFault(Type type, grpc::ServerContext* context) {

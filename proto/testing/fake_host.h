@@ -109,6 +109,14 @@ class FakeHost {
     return all;
   }
 
+  // The metadata `traceparent` of these requests; "" where the call had none.
+  template <typename Request>
+  std::vector<std::string> TraceParents() const {
+    absl::MutexLock lock(&mu_);
+    auto it = trace_parents_.find(Request::descriptor());
+    return it == trace_parents_.end() ? std::vector<std::string>() : it->second;
+  }
+
   // The cache of the session that called last.
   int64_t version() const;
   std::map<uint32_t, v1beta1::Node> nodes() const;
@@ -134,7 +142,8 @@ class FakeHost {
 
   explicit FakeHost(std::string instance);
 
-  void Record(const google::protobuf::Message& request) ABSL_LOCKS_EXCLUDED(mu_);
+  void Record(const google::protobuf::Message& request, const grpc::ServerContext& context)
+      ABSL_LOCKS_EXCLUDED(mu_);
   // Removes and returns the fault for this request, if any, after its delay.
   Fault TakeFault(Type type, grpc::ServerContext* context) ABSL_LOCKS_EXCLUDED(mu_);
   // The programmed answer, or the default one.
@@ -159,6 +168,7 @@ class FakeHost {
   std::map<Type, int> counts_ ABSL_GUARDED_BY(mu_);
   std::map<Type, std::vector<std::unique_ptr<google::protobuf::Message>>> requests_
       ABSL_GUARDED_BY(mu_);
+  std::map<Type, std::vector<std::string>> trace_parents_ ABSL_GUARDED_BY(mu_);  // of requests_
   std::set<grpc::ServerContext*> streams_ ABSL_GUARDED_BY(mu_);
   SyncStream* sync_ ABSL_GUARDED_BY(mu_) = nullptr;
   int64_t version_ ABSL_GUARDED_BY(mu_) = 0;

@@ -24,6 +24,12 @@ bool Can(const GetHostInfoResponse& info, Capability capability) {
   return absl::c_linear_search(info.capabilities(), capability);
 }
 
+void AddTraceParent(const std::optional<trace_context::TraceParent>& parent,
+                    grpc::ClientContext* context) {
+  if (!parent.has_value()) return;
+  context->AddMetadata(trace_context::kTraceParentKey, std::string(parent->text()));
+}
+
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
 
 }  // namespace
@@ -225,6 +231,8 @@ absl::Status GrpcHostClient::AwaitAcknowledgement(absl::Time deadline) {
 absl::Status GrpcHostClient::Cycle(const PlanRequest& request, absl::Time deadline,
                                    PlanResponse* response) {
   if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok()) return ready;
+  // PostFilter of the attempt may follow.
+  attempt_trace_.Begin(request.cycle().header(), request.cycle().pod_uid());
   const CallTimer timer(call_observer_, Call::kCycle);
   absl::Status status = Exchange(request, deadline, response);
   OUTBOARD_FAIL_POINT(cycle_answered);
@@ -310,9 +318,11 @@ class GrpcHostClient::UnaryCall final : public Completion {
  public:
   template <typename Stub, typename Prepare, typename Request>
   UnaryCall(HostLoop* loop, const CallTimer& timer, Stub* stub, Prepare prepare,
-            const Request& request, absl::Time deadline)
+            const Request& request, const std::optional<trace_context::TraceParent>& trace_parent,
+            absl::Time deadline)
       : loop_(loop), timer_(timer) {
     context_.set_deadline(ToGrpcDeadline(deadline));
+    AddTraceParent(trace_parent, &context_);
     reader_ = (stub->*prepare)(&context_, request, loop_->queue());
     reader_->StartCall();
     reader_->Finish(&response_, &status_, this);
@@ -354,12 +364,21 @@ class GrpcHostClient::UnaryCall final : public Completion {
   bool done_ = false;
 };
 
+template <typename Request>
+std::optional<trace_context::TraceParent> GrpcHostClient::TraceParentOf(const Request& request) {
+  if constexpr (std::is_same_v<Request, PreFilterRequest>)
+    attempt_trace_.Begin(request.header(), request.pod_uid());
+  return attempt_trace_.Of(request);
+}
+
 template <typename Response, typename Stub, typename Request, typename Prepare>
 absl::StatusOr<Response> GrpcHostClient::Unary(Call call, Stub* stub, Prepare prepare,
                                                Request request, absl::Time deadline) {
   if (absl::Status ready = AwaitAcknowledgement(deadline); !ready.ok()) return ready;
   const CallTimer timer(call_observer_, call);
-  return NoteAnswer(UnaryCall<Response>(loop_, timer, stub, prepare, request, deadline).Take());
+  return NoteAnswer(
+      UnaryCall<Response>(loop_, timer, stub, prepare, request, TraceParentOf(request), deadline)
+          .Take());
 }
 
 template <typename Response>
@@ -380,7 +399,8 @@ framework::PendingAnswer<Response> GrpcHostClient::Begin(Call call_kind, Stub* s
     return [ready]() -> absl::StatusOr<Response> { return ready; };
   request.mutable_header()->set_session_id(session_id_);
   const CallTimer timer(call_observer_, call_kind);
-  auto call = std::make_unique<UnaryCall<Response>>(loop_, timer, stub, prepare, request, deadline);
+  auto call = std::make_unique<UnaryCall<Response>>(loop_, timer, stub, prepare, request,
+                                                    TraceParentOf(request), deadline);
   auto is_there = [call = call.get()] { return call->done(); };
   return {[this, call = std::move(call)] { return NoteAnswer(call->Take()); }, std::move(is_there)};
 }
@@ -483,6 +503,7 @@ class GrpcHostClient::PostBindCall final : public Completion {
   static void Start(GrpcHostClient* client, const PostBindRequest& request, absl::Time deadline) {
     auto* call = new PostBindCall(client);
     call->context_.set_deadline(ToGrpcDeadline(deadline));
+    AddTraceParent(client->TraceParentOf(request), &call->context_);
     call->reader_ = client->post_bind_stub_->PrepareAsyncPostBind(&call->context_, request,
                                                                   client->loop_->queue());
     call->reader_->StartCall();

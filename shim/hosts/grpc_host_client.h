@@ -24,6 +24,7 @@
 #include "outboard/v1beta1/reserve.grpc.pb.h"
 #include "outboard/v1beta1/score.grpc.pb.h"
 #include "shim/framework/host_client.h"
+#include "shim/hosts/attempt_trace.h"
 #include "shim/hosts/call_observer.h"
 #include "shim/hosts/cycle_stream.h"
 #include "shim/hosts/endpoint.h"
@@ -153,6 +154,9 @@ class GrpcHostClient final : public framework::HostClient {
                         v1beta1::PlanResponse* response);
   // Opens the stream unless it is open.
   void OpenCycleStream();
+  // What the metadata of a call say about its attempt.
+  template <typename Request>
+  std::optional<trace_context::TraceParent> TraceParentOf(const Request& request);
   // Whether a call can begin: waits for the acknowledgement of all changes if the host asks for it.
   absl::Status AwaitAcknowledgement(absl::Time deadline);
   bool is_behind() const { return awaits_acks_ && acknowledged_version_ < sent_version_; }
@@ -190,6 +194,7 @@ class GrpcHostClient final : public framework::HostClient {
   // Streams own themselves: they live until gRPC has returned their last operation.
   SyncStream* sync_ = nullptr;
   CycleStream* cycle_ = nullptr;
+  AttemptTrace attempt_trace_;
   bool cycle_introduced_ = false;  // the stream's first message, with the session, was sent
   // Like the streams.
   ConfigureCall* configure_ = nullptr;

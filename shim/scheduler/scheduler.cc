@@ -9,6 +9,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "proto/trace_context/trace_context.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/declared_fields.h"
@@ -177,7 +178,8 @@ bool Scheduler::ScheduleOne(absl::Time now) {
     state_.queue.Forget(info->uid());
     return true;
   }
-  VLOG(3) << "Attempting to schedule pod " << info->pod->key();
+  VLOG(3) << "Attempting to schedule pod " << info->pod->key() << ": attempt " << attempt->id
+          << ", trace " << trace_context::TraceId(info->uid());
   cycle_.Run(std::move(attempt), now);
   return true;
 }

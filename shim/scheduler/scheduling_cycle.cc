@@ -8,6 +8,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/trace_context/trace_context.h"
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
@@ -287,7 +288,7 @@ void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
           << SteadyNow() - pending->info->timestamp << " after it was queued, of which "
           << SteadyNow() - pending->began << " in this cycle, "
           << SteadyNow() - pending->info->initial_attempt_time.value_or(pending->began)
-          << " after it was first tried";
+          << " after it was first tried, trace " << trace_context::TraceId(pending->pod->uid());
   state_.attempts.Add(std::move(attempt));
   if (!permit.waits().empty() || binding_.WillRunPreBind(*pending)) {
     // A cluster autoscaler, for example, sees where the pod is about to go.
@@ -312,7 +313,9 @@ void SchedulingCycle::PlaceOthers(const framework::ProfilePlan& plan, uint64_t f
       host_calls_.EndAttempt(plan, attempt_id);
       continue;
     }
-    VLOG(3) << "Attempting to schedule pod " << attempt->pod->key() << " together with others";
+    VLOG(3) << "Attempting to schedule pod " << attempt->pod->key()
+            << " together with others: attempt " << attempt_id << ", trace "
+            << trace_context::TraceId(attempt->pod->uid());
     framework::AlgorithmResult result = others.ResultOf(i);
     if (state_.options.explain)
       framework::AddExplanation(others.placement(i), plan.algorithm.score_plugins, &result);

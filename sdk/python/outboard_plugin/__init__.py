@@ -27,10 +27,13 @@ from outboard_plugin.api import (
     Unschedulable,
     Wait,
 )
+from outboard_plugin.call_info import CallFilter, CallInfo, current_call
 from outboard_plugin.server import serve
 
 __all__ = [
     "Bound",
+    "CallFilter",
+    "CallInfo",
     "Cluster",
     "Node",
     "Plugin",
@@ -40,5 +43,6 @@ __all__ = [
     "Unresolvable",
     "Unschedulable",
     "Wait",
+    "current_call",
     "serve",
 ]

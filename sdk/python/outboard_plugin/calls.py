@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Set, Tuple
 
-from outboard_plugin import answers, api, effects
+from outboard_plugin import answers, api, call_info, effects
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host, Session, point_value
 from outboard_plugin.proto import pb
@@ -52,8 +52,11 @@ class Calls:
     def _pod_of_attempt(self, session: Session, request: Any) -> Any:
         """The attempt's pod. Without a cluster cache, each call contains the pod, and the host has no attempts."""
         if self.host.inline_nodes:
-            return request.pod
-        return self._pod(session, self._attempt(session, request), None)
+            pod = request.pod
+        else:
+            pod = self._pod(session, self._attempt(session, request), None)
+        call_info.enter(pod, request.header.attempt_id)
+        return pod
 
     def _attempt(self, session: Session, request: Any) -> str:
         uid = session.attempts.get(request.header.attempt_id)
@@ -92,6 +95,7 @@ class Calls:
             if request.header.attempt_id == 0:
                 raise CallFailed("INVALID", "attempt_id is required")
             pod = self._pod(session, request.pod_uid, request.pod)
+            call_info.enter(pod, request.header.attempt_id)
             if not self.host.inline_nodes:
                 session.attempts[request.header.attempt_id] = pod.uid
             response = pb.PreFilterResponse()
@@ -205,6 +209,7 @@ class Calls:
             response = pb.PreEnqueueResponse()
             for i, uid in enumerate(request.pod_uids):
                 pod = self._pod(session, uid, request.pods[i] if self.host.inline_nodes else None)
+                call_info.enter(pod)
                 verdict = response.verdicts.add(code=pb.CODE_SUCCESS)
                 for name, plugin in self._plugins(session, request, "PRE_ENQUEUE"):
                     try:
@@ -287,6 +292,7 @@ class Calls:
             else:
                 pod = self._cluster(session).pods.get(request.pod_uid)
             if pod is not None:
+                call_info.enter(pod, request.header.attempt_id)
                 self._unreserve(self._plugins(session, request, "RESERVE"), pod, node)
             return pb.UnreserveResponse()
 
@@ -313,7 +319,9 @@ class Calls:
         node = self._node_named(session, request)
         if node is None:
             raise CallFailed("OBJECT_UNKNOWN", f"no node {request.node_name}")
-        return session, self._pod(session, request.pod_uid, request.pod), node
+        pod = self._pod(session, request.pod_uid, request.pod)
+        call_info.enter(pod, request.header.attempt_id)
+        return session, pod, node
 
     def Bind(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.host.changed:

@@ -15,6 +15,7 @@ from typing import Any, Callable, Iterator, Optional, Sequence
 import grpc
 
 from outboard_plugin import api
+from outboard_plugin.call_info import CallFilter, scope
 from outboard_plugin.calls import Calls
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host
@@ -56,7 +57,8 @@ def _fail(context: Any, failed: CallFailed) -> None:
 def _unary(method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def call(request: Any, context: Any) -> Any:
         try:
-            return method(request, context)
+            with scope():
+                return method(request, context)
         except CallFailed as failed:
             return _fail(context, failed)
 
@@ -125,6 +127,19 @@ def start(host: Host, address: str) -> Any:
     return server
 
 
+def start_metrics(address: str) -> None:
+    """Serves the metrics of prometheus_client's default registry at http://ADDRESS/metrics. Raises ValueError, or OSError if
+    it cannot listen. Loopback only, as it has neither TLS nor authorization; scrape it through a proxy that has."""
+    host, _, port = address.rpartition(":")
+    if host not in ("127.0.0.1", "[::1]") or not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"must be 127.0.0.1:PORT or [::1]:PORT, not {address}")
+    try:
+        import prometheus_client
+    except ImportError as error:
+        raise ValueError("requires the package prometheus_client") from error
+    prometheus_client.start_http_server(int(port), addr=host.strip("[]"))
+
+
 def serve(
     *plugins: api.Plugin,
     build: str = "dev",
@@ -144,8 +159,11 @@ def serve(
         help="Unix socket; {instance} in PATH is replaced by the instance id, as in unix:/run/outboard/hosts/NAME@{instance}.sock",
     )
     parser.add_argument("--drain-timeout", type=float, default=20.0, metavar="SECONDS", help="time limit for attempts in progress to end")
+    parser.add_argument("--metrics-address", metavar="127.0.0.1:PORT", help="Prometheus metrics; requires the package prometheus_client")
     flags = parser.parse_args(arguments)
-    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s%(call)s")
+    for handler in logging.getLogger().handlers:
+        handler.addFilter(CallFilter())
     instance = "python-" + uuid.uuid4().hex[:16]
     address = flags.listen.replace("{instance}", instance)
     if not address.startswith("unix:"):
@@ -154,6 +172,11 @@ def serve(
     signals = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     host = Host(plugins, build, digest or _digest_of_program(), instance, inline_nodes)
+    if flags.metrics_address is not None:
+        try:
+            start_metrics(flags.metrics_address)
+        except (OSError, ValueError) as error:
+            parser.error(f"--metrics-address: {error}")
     try:
         server = start(host, address)
     except OSError as error:

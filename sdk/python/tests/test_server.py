@@ -10,7 +10,7 @@ import unittest.mock
 import grpc
 from grpc_status import rpc_status
 
-from outboard_plugin import Plugin, ShimBinds, Unschedulable, Wait, server
+from outboard_plugin import Plugin, ShimBinds, Unschedulable, Wait, current_call, server
 from outboard_plugin.calls import MAX_SIMULATED_NODES
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import MAX_SESSIONS, Host
@@ -289,6 +289,33 @@ class ServerTest(unittest.TestCase):
             request.header.leader_epoch = epoch
             self.call("BindService", "Bind", request)
         self.assertEqual(Cheap.epochs, [7, 9, 0])
+
+    def test_plugins_know_the_call(self):
+        seen = []
+
+        def note(result=None):
+            seen.append(str(current_call()))
+            return result
+
+        for point in ("pre_enqueue", "filter", "score", "permit", "bind", "post_bind"):
+            answer = 5 if point == "score" else None
+            patch = unittest.mock.patch.object(Cheap, point, lambda *_, answer=answer: note(answer))
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.make_ready()
+        gates = pb.PreEnqueueRequest(header=self.header(attempt_id=0), pod_uids=["p", "q"])
+        if self.inline:
+            gates.pods.extend([self.pod, self.open_pod])
+        self.call("PreEnqueueService", "PreEnqueue", gates)
+        self.assertEqual(seen, ["pod /p, uid p", "pod /q, uid q"])
+        seen.clear()
+        self.call("FilterService", "Filter", self.filtering([0]))
+        scoring = pb.ScoreRequest(header=self.header(), nodes=pb.NodeSet(slots=[0]), **self.content([0]))
+        self.call("ScoreService", "Score", scoring)
+        self.call("PermitService", "Permit", self.placed(pb.PermitRequest(), "a"))
+        self.call("BindService", "Bind", self.placed(pb.BindRequest(plugin="Cheap"), "a"))
+        self.call("PostBindService", "PostBind", self.placed(pb.PostBindRequest(), "a"))
+        self.assertEqual(seen, ["pod /p, uid p, attempt 1"] * 5)
 
     def test_gates(self):
         self.make_ready()
