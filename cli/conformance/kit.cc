@@ -53,6 +53,8 @@ std::string WhyNot(const Kit& kit, const Case& one) {
   if (service == "PlanService" && !kit.Can(v1beta1::CAPABILITY_BATCH) &&
       !kit.Can(v1beta1::CAPABILITY_GROUP_PLAN))
     return "without the capability BATCH or GROUP_PLAN";
+  if (one.name == std::string("columns") && !kit.Can(v1beta1::CAPABILITY_NODE_COLUMNS))
+    return "without the capability NODE_COLUMNS";
   if (service == "QueueingHintService" && !kit.Can(v1beta1::CAPABILITY_QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
   if (!kit.Can(v1beta1::CAPABILITY_INLINE_NODES) || service == "PluginHostService") return "";
@@ -63,6 +65,8 @@ std::string WhyNot(const Kit& kit, const Case& one) {
                                 "FilterService/again",
                                 "FilterService/given-nodes",
                                 "FilterService/hypotheses",
+                                "FilterService/columns",
+                                "ScoreService/columns",
                                 "ScoreService/well-formed",
                                 "ScoreService/again",
                                 "ScoreService/some-nodes",
@@ -224,7 +228,8 @@ std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
        {PluginHostCases, SessionCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases,
-        FilterCases, ScoreCases, CycleCases, PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
+        FilterCases, ScoreCases, ColumnCases, CycleCases, PlanCases, PlacementCases, PostFilterCases,
+        FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -118,6 +118,7 @@ std::vector<Case> QueueCases();
 std::vector<Case> AttemptCases();
 std::vector<Case> FilterCases();
 std::vector<Case> ScoreCases();
+std::vector<Case> ColumnCases();
 std::vector<Case> CycleCases();
 std::vector<Case> PlanCases();
 std::vector<Case> PlacementCases();

@@ -44,12 +44,39 @@ absl::StatusOr<HandshakeResponse> AskIdentity(const Kit& kit) {
 
 // Parts of nodes that a host with INLINE_NODES may request (inline_node.proto).
 bool IsPartOfANode(absl::string_view field) {
-  for (const char* part :
-       {"Node.metadata.labels", "Node.spec.taints", "Node.status.allocatable", "Node.status.images",
-        "Node.status.declaredFeatures", "Node.requested", "Node.pods"}) {
+  for (const char* part : {"Node.metadata.labels", "Node.spec.taints", "Node.status.allocatable",
+                           "Node.status.images", "Node.status.declaredFeatures", "Node.requested",
+                           "Node.pods", "Node.metadata.uid", "Node.metadata.creationTimestamp"}) {
     if (field == part) return true;
   }
-  return absl::StartsWith(field, "Node.metadata.labels['") && absl::EndsWith(field, "']");
+  for (const char* prefix :
+       {"Node.metadata.labels['", "Node.status.allocatable['", "Node.requested['"}) {
+    if (absl::StartsWith(field, prefix) && absl::EndsWith(field, "']")) return true;
+  }
+  return false;
+}
+
+// Parts of nodes that have no form in columns (node_columns.proto).
+bool IsNotInColumns(absl::string_view field) {
+  for (const char* part :
+       {"Node.pods", "Node.status.images", "Node.status.declaredFeatures", "Node.status.capacity",
+        "Node.status.conditions", "Node.status.addresses"}) {
+    if (field == part) return true;
+  }
+  return false;
+}
+
+absl::Status CheckColumns(const Kit& kit) {
+  if (!kit.Can(CAPABILITY_NODE_COLUMNS)) return absl::OkStatus();
+  if (!kit.Can(CAPABILITY_INLINE_NODES))
+    return Wrong(kColumnsInline, "the host has NODE_COLUMNS, and not INLINE_NODES");
+  for (const PluginInfo& plugin : kit.info().plugins()) {
+    for (const std::string& field : plugin.needed_fields()) {
+      if (IsNotInColumns(field))
+        return Wrong(kColumnParts, absl::StrCat(plugin.name(), " needs ", field));
+    }
+  }
+  return absl::OkStatus();
 }
 
 // Fields that every host may request (plugin_host.proto).
@@ -129,7 +156,7 @@ absl::Status DescribedPlugins(const Kit& kit) {
       return Wrong(kPluginName, absl::StrCat("\"", plugin.name(), "\" is empty or a duplicate"));
     CONFORMANCE_TRY(CheckPlugin(plugin, is_inline));
   }
-  return absl::OkStatus();
+  return CheckColumns(kit);
 }
 
 absl::Status InstanceStays(const Kit& kit) {

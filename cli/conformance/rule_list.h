@@ -34,6 +34,11 @@
   R(kObjectUnknown, "call.proto", "CallError.Reason.OBJECT_UNKNOWN",                               \
     "The cache has no such pod or node at this version")                                           \
   R(kNodeSetDistinct, "call.proto", "NodeSet.slots", "Slots of nodes, no duplicates")              \
+  R(kColumnEntries, "node_columns.proto", "NODE_COLUMNS",                                          \
+    "A host answers INVALID to a call with fewer or more entries than nodes")                      \
+  R(kColumnsInline, "plugin_host.proto", "Capability.NODE_COLUMNS",                                \
+    "With INLINE_NODES, without which the shim rejects the host")                                  \
+  R(kColumnParts, "node_columns.proto", "NODE_COLUMNS", "These parts have no form in columns")     \
   R(kInfoAnswers, "handshake.proto", "HandshakeService.Handshake",                                 \
     "Idempotent; answers in every state")                                                          \
   R(kInfoPlugins, "plugin_host.proto", "PluginHostService.GetHostInfo",                            \

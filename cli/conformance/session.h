@@ -14,6 +14,7 @@
 #include "cli/conformance/calls.h"
 #include "cli/conformance/inline_nodes.h"
 #include "cli/conformance/kit.h"
+#include "cli/conformance/node_columns.h"
 #include "cli/conformance/test_cluster.h"
 
 namespace outboard::conformance {
@@ -76,6 +77,9 @@ class Session {
     if constexpr (requires(const std::string& uid) { AddInline(cluster_, uid, request); }) {
       if (is_inline()) AddInline(cluster_, pods_[request->header().attempt_id()], request);
     }
+    if constexpr (requires { request->mutable_node_columns(); }) {
+      if (has_columns()) ReplaceByColumns(NamedBy(kit_.info()), request);
+    }
   }
   void Complete(v1beta1::PreEnqueueRequest* request) const {
     if (is_inline()) AddInline(cluster_, request);
@@ -84,6 +88,8 @@ class Session {
     if (is_inline()) AddInline(cluster_, request);
   }
   bool is_inline() const { return kit_.Can(v1beta1::CAPABILITY_INLINE_NODES); }
+  // Nodes come in columns.
+  bool has_columns() const { return is_inline() && kit_.Can(v1beta1::CAPABILITY_NODE_COLUMNS); }
 
   template <typename Request>
   auto Call(const Request& request, absl::Duration deadline = kCallDeadline) const {

@@ -21,7 +21,7 @@ for name in nodes inline; do
   PYTHONPATH=$here "$python" "$dir/cheap_$name.py" --listen "unix:$dir/$name.sock" 2>"$dir/$name.log" &
   pids+=($!)
 done
-for points in every every_inline permit; do
+for points in every every_inline permit columns; do
   PYTHONPATH=$here "$python" "$here/testdata/every_point.py" $points --listen "unix:$dir/$points.sock" 2>"$dir/$points.log" &
   pids+=($!)
 done
@@ -98,6 +98,8 @@ conformance inline --node-label price=10
 conformance every
 conformance every_inline
 conformance permit
+conformance columns
+grep -q 'nodes come with each call, in columns' "$dir/columns.log" || { echo "FAILED: the host does not ask for columns"; exit 1; }
 conformance template --plugin ExamplePlugin --args '{"required": false}'
 conformance price_table --node-label node.kubernetes.io/instance-type=small --plugin PriceTable --args "{\"file\": \"$dir/prices.csv\"}"
 echo "ok: a plugin in Python beside the built-in ones, with and without a cluster cache"

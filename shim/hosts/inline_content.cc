@@ -2,9 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/str_cat.h"
+#include "absl/algorithm/container.h"
 #include "shim/cache/node_guard.h"
 #include "shim/hosts/needed_fields.h"
+#include "shim/hosts/resource_list.h"
 
 namespace outboard::hosts {
 namespace {
@@ -27,11 +28,22 @@ constexpr FieldForm<InlineParts> kNodeForms[] = {
     {"Node.spec.taints", [](absl::string_view, InlineParts* parts) { parts->taints = true; }},
     {"Node.status.allocatable",
      [](absl::string_view, InlineParts* parts) { parts->allocatable = true; }},
+    {"Node.status.allocatable['NAME']",
+     [](absl::string_view name, InlineParts* parts) {
+       parts->allocatable_resources.insert(std::string(name));
+     }},
     {"Node.status.images", [](absl::string_view, InlineParts* parts) { parts->images = true; }},
     {"Node.status.declaredFeatures",
      [](absl::string_view, InlineParts* parts) { parts->declared_features = true; }},
     {"Node.requested", [](absl::string_view, InlineParts* parts) { parts->requested = true; }},
+    {"Node.requested['NAME']",
+     [](absl::string_view name, InlineParts* parts) {
+       parts->requested_resources.insert(std::string(name));
+     }},
     {"Node.pods", [](absl::string_view, InlineParts* parts) { parts->pods = true; }},
+    {"Node.metadata.uid", [](absl::string_view, InlineParts* parts) { parts->uids = true; }},
+    {"Node.metadata.creationTimestamp",
+     [](absl::string_view, InlineParts* parts) { parts->creation_times = true; }},
 };
 
 // A repeated message is its bytes with a length, and so is an unknown field: an encoded node can be
@@ -40,15 +52,12 @@ void AppendBytes(const std::string& bytes, int field, google::protobuf::Message*
   request->GetReflection()->MutableUnknownFields(request)->AddLengthDelimited(field, bytes);
 }
 
-absl::Status NoNode(uint32_t slot) {
-  return absl::InternalError(absl::StrCat("no node is in slot ", slot));
-}
-
 }  // namespace
 
 InlineParts PartsOf(const v1beta1::GetHostInfoResponse& info, cache::ChangeEncoder::Fields fields) {
   InlineParts parts;
   parts.fields = std::move(fields);
+  parts.columns = absl::c_linear_search(info.capabilities(), v1beta1::CAPABILITY_NODE_COLUMNS);
   for (const v1beta1::PluginInfo& plugin : info.plugins()) {
     bool any = false;
     for (const auto* paths : {&plugin.needed_fields(), &plugin.optional_fields()}) {
@@ -85,7 +94,11 @@ void InlineContent::FillNode(const kube::NodeObject& object, v1beta1::Node* out)
     CopyOnly(node.labels(), parts_.label_keys, out->mutable_labels());
   }
   if (parts_.taints) *out->mutable_taints() = node.taints();
-  if (parts_.allocatable) *out->mutable_allocatable() = node.allocatable();
+  if (parts_.allocatable || !parts_.allocatable_resources.empty()) {
+    *out->mutable_allocatable() = node.allocatable();
+    if (!parts_.allocatable)
+      KeepOnlyResources(parts_.allocatable_resources, out->mutable_allocatable());
+  }
   if (parts_.images) *out->mutable_images() = node.images();
   if (parts_.declared_features) *out->mutable_declared_features() = node.declared_features();
 }
@@ -96,13 +109,17 @@ void InlineContent::FillPods(const std::vector<kube::PodPtr>& pods, InlineNode* 
   }
 }
 
+void InlineContent::RestrictRequested(v1beta1::ResourceList* requested) const {
+  if (!parts_.requested) KeepOnlyResources(parts_.requested_resources, requested);
+}
+
 void InlineContent::FillNominated(const std::vector<kube::PodPtr>& pods, InlineNode* out) const {
-  cache::NodeUsage usage;
-  for (const kube::PodPtr& pod : pods) {
-    usage.Add(cache::DemandOf(pod->pod));
-    if (parts_.pods) *out->add_nominated_pods() = PodFor(*pod);
+  if (parts_.pods) {
+    for (const kube::PodPtr& pod : pods) *out->add_nominated_pods() = PodFor(*pod);
   }
-  if (parts_.requested) usage.FillList(out->mutable_nominated_requested());
+  if (!parts_.any_requested()) return;
+  FillRequested(pods, out->mutable_nominated_requested());
+  RestrictRequested(out->mutable_nominated_requested());
 }
 
 const std::string& InlineContent::NodeBytes(uint32_t slot) {
@@ -116,7 +133,10 @@ const std::string& InlineContent::NodeBytes(uint32_t slot) {
   const kube::NodeObject& node = *cluster_.NodeAt(slot);
   InlineNode message;
   FillNode(node, message.mutable_node());
-  if (parts_.requested) cluster_.UsageOf(node.node.name())->FillList(message.mutable_requested());
+  if (parts_.any_requested()) {
+    cluster_.UsageOf(node.node.name())->FillList(message.mutable_requested());
+    RestrictRequested(message.mutable_requested());
+  }
   if (parts_.pods) {
     cluster_.ForEachPodOn(slot,
                           [&](const kube::PodPtr& pod) { *message.add_pods() = PodFor(*pod); });
@@ -129,22 +149,22 @@ absl::Status InlineContent::AppendNodes(const google::protobuf::RepeatedField<ui
                                         int field, google::protobuf::Message* request) {
   for (const uint32_t slot : slots) {
     const std::string& bytes = NodeBytes(slot);
-    if (bytes.empty()) return NoNode(slot);
+    if (bytes.empty()) return NoNodeIn(slot);
     AppendBytes(bytes, field, request);
   }
   return absl::OkStatus();
 }
 
-InlineContent::Nominated InlineContent::NominatedBeside(const kube::PodObject& pod) const {
-  if (!parts_.requested && !parts_.pods) return {};
+NominatedPods InlineContent::NominatedFor(const kube::PodObject& pod) const {
+  if (!parts_.any_requested() && !parts_.pods) return {};
   return cluster_.NominatedBeside(pod);
 }
 
 absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterRequest* request) {
-  const Nominated nominated = NominatedBeside(pod);
+  const NominatedPods nominated = NominatedFor(pod);
   for (const uint32_t slot : request->search().nodes().slots()) {
     const std::string& bytes = NodeBytes(slot);
-    if (bytes.empty()) return NoNode(slot);
+    if (bytes.empty()) return NoNodeIn(slot);
     const auto beside = nominated.find(slot);
     if (beside == nominated.end()) {
       AppendBytes(bytes, FilterRequest::kInlineNodesFieldNumber, request);
@@ -159,36 +179,20 @@ absl::Status InlineContent::AppendNodesFor(const kube::PodObject& pod, FilterReq
 }
 
 absl::Status InlineContent::AppendHypotheses(const kube::PodObject& pod, FilterRequest* request) {
-  const Nominated nominated = NominatedBeside(pod);
-  std::vector<kube::PodPtr> pods;
-  for (const v1beta1::SimulatedNode& hypothesis : request->simulation().nodes()) {
-    const kube::NodePtr& node = cluster_.NodeAt(hypothesis.slot());
-    if (node == nullptr) return NoNode(hypothesis.slot());
-    if (!hypothesis.continues()) {
-      pods.clear();
-      cluster_.ForEachPodOn(hypothesis.slot(),
-                            [&](const kube::PodPtr& other) { pods.push_back(other); });
-    }
-    for (const std::string& uid : hypothesis.removed_pod_uids()) {
-      std::erase_if(pods, [&](const kube::PodPtr& other) { return other->uid() == uid; });
-    }
-    for (const std::string& uid : hypothesis.added_pod_uids()) {
-      if (kube::PodPtr other = cluster_.FindPod(uid); other != nullptr)
-        pods.push_back(std::move(other));
-    }
+  const NominatedPods nominated = NominatedFor(pod);
+  const auto append = [&](uint32_t slot, const std::vector<kube::PodPtr>& pods) {
     InlineNode message;
-    FillNode(*node, message.mutable_node());
+    FillNode(*cluster_.NodeAt(slot), message.mutable_node());
     FillPods(pods, &message);
-    if (parts_.requested) {
-      cache::NodeUsage usage;
-      for (const kube::PodPtr& other : pods) usage.Add(cache::DemandOf(other->pod));
-      usage.FillList(message.mutable_requested());
+    if (parts_.any_requested()) {
+      FillRequested(pods, message.mutable_requested());
+      RestrictRequested(message.mutable_requested());
     }
-    if (const auto beside = nominated.find(hypothesis.slot()); beside != nominated.end())
+    if (const auto beside = nominated.find(slot); beside != nominated.end())
       FillNominated(beside->second, &message);
     AppendBytes(message.SerializeAsString(), FilterRequest::kInlineNodesFieldNumber, request);
-  }
-  return absl::OkStatus();
+  };
+  return ForEachSimulated(cluster_, request->simulation(), append);
 }
 
 }  // namespace outboard::hosts

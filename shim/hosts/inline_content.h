@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "outboard/v1beta1/filter.pb.h"
 #include "outboard/v1beta1/inline_node.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "shim/cache/cluster_state.h"
+#include "shim/hosts/pods_of_call.h"
 
 namespace outboard::hosts {
 
@@ -28,7 +28,15 @@ struct InlineParts {
   bool requested = false;
   bool pods = false;
   absl::flat_hash_set<std::string> label_keys;  // if not all are sent
-  cache::ChangeEncoder::Fields fields;          // as hosts with a cache receive them
+  // Resources by Kubernetes' name, if not all are sent.
+  absl::flat_hash_set<std::string> allocatable_resources;
+  absl::flat_hash_set<std::string> requested_resources;
+  bool columns = false;                 // nodes come in columns; see node_columns.proto
+  bool uids = false;                    // in columns; inline nodes always have them
+  bool creation_times = false;          // in columns; inline nodes always have them
+  cache::ChangeEncoder::Fields fields;  // as hosts with a cache receive them
+
+  bool any_requested() const { return requested || !requested_resources.empty(); }
 };
 // The parts that any of the host's plugins requests. `fields`: those that the plugins declared.
 // Pure.
@@ -68,13 +76,14 @@ class InlineContent {
     uint64_t generation = 0;
     std::string bytes;
   };
-  using Nominated = absl::flat_hash_map<uint32_t, std::vector<kube::PodPtr>>;
 
   void FillNode(const kube::NodeObject& object, v1beta1::Node* out) const;
   void FillPods(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
   void FillNominated(const std::vector<kube::PodPtr>& pods, v1beta1::InlineNode* out) const;
-  // By slot: the nominated pods that count when `pod` is evaluated.
-  Nominated NominatedBeside(const kube::PodObject& pod) const;
+  // Leaves the resources that the host receives.
+  void RestrictRequested(v1beta1::ResourceList* requested) const;
+  // Empty if the host receives nothing about pods.
+  NominatedPods NominatedFor(const kube::PodObject& pod) const;
 
   const cache::ClusterState& cluster_;
   const InlineParts parts_;

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
+#include "shim/framework/answer_check.h"
 
 namespace outboard::hosts {
 namespace {
@@ -33,15 +35,32 @@ absl::Status NotServed(absl::string_view what) {
       absl::StrCat("a host without a cluster cache does not serve ", what));
 }
 
+// Whether the plugins of a host that gets nodes in columns need only what has a form there.
+absl::Status CheckColumnFields(const GetHostInfoResponse& info) {
+  for (const PluginInfo& plugin : info.plugins()) {
+    for (const std::string& path : plugin.needed_fields()) {
+      if (ComesInColumns(path)) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          "plugin ", plugin.name(), " needs field ", framework::CutText(path),
+          ", which has no form in columns: its host cannot have the capability NODE_COLUMNS"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 bool KeepsNoCache(const GetHostInfoResponse& info) {
-  return std::find(info.capabilities().begin(), info.capabilities().end(),
-                   CAPABILITY_INLINE_NODES) != info.capabilities().end();
+  return absl::c_linear_search(info.capabilities(), CAPABILITY_INLINE_NODES);
 }
 
 absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
-  if (!KeepsNoCache(info)) return absl::OkStatus();
+  const bool wants_columns = absl::c_linear_search(info.capabilities(), CAPABILITY_NODE_COLUMNS);
+  if (!KeepsNoCache(info)) {
+    if (!wants_columns) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "a host with the capability NODE_COLUMNS must have INLINE_NODES too");
+  }
   const auto refused = [](auto... parts) {
     return absl::FailedPreconditionError(
         absl::StrCat("a host with the capability INLINE_NODES cannot have ", parts...));
@@ -59,12 +78,15 @@ absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
                        ShortName(static_cast<v1beta1::ExtensionPoint>(point)));
     }
   }
-  return absl::OkStatus();
+  return wants_columns ? CheckColumnFields(info) : absl::OkStatus();
 }
 
 InlineHost::InlineHost(framework::HostClient* client, const cache::ClusterState* cluster,
                        InlineParts parts, const ConfigureRequest& configured)
-    : client_(client), cluster_(*cluster), content_(cluster, std::move(parts)) {
+    : client_(client),
+      cluster_(*cluster),
+      columns_(parts.columns ? std::make_optional<ColumnContent>(cluster, parts) : std::nullopt),
+      content_(cluster, std::move(parts)) {
   for (const ProfileConfig& profile : configured.profiles()) {
     for (const PointConfig& point : profile.points()) {
       if (point.extension_point() == EXTENSION_POINT_PRE_FILTER)
@@ -95,7 +117,6 @@ absl::Status InlineHost::Complete(FilterRequest* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
   request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
-  absl::Status appended;
   if (!request->has_simulation()) {
     // The whole list, starting where the search starts.
     const auto& order = cluster_.node_order();
@@ -110,12 +131,19 @@ absl::Status InlineHost::Complete(FilterRequest* request) {
     search->clear_start_offset();
     search->clear_nominated();  // the nodes have their nominated pods
     search->set_num_feasible_nodes_to_find(std::max(count, 1u));
-    appended = content_.AppendNodesFor(*pod_, request);
-  } else {
-    request->mutable_simulation()->clear_nominated();
-    appended = content_.AppendHypotheses(*pod_, request);
   }
-  return appended.ok() ? CheckSize(*request) : appended;
+  absl::Status added = AddNodes(request);
+  return added.ok() ? CheckSize(*request) : added;
+}
+
+absl::Status InlineHost::AddNodes(FilterRequest* request) {
+  if (request->has_simulation()) {
+    request->mutable_simulation()->clear_nominated();
+    return columns_.has_value() ? columns_->AddSimulated(*pod_, request)
+                                : content_.AppendHypotheses(*pod_, request);
+  }
+  return columns_.has_value() ? columns_->AddNodesFor(*pod_, request)
+                              : content_.AppendNodesFor(*pod_, request);
 }
 
 template <typename Request>
@@ -123,9 +151,11 @@ absl::Status InlineHost::CompleteNodeSet(Request* request) {
   if (absl::Status known = CheckAttempt(request->header()); !known.ok()) return known;
   request->mutable_header()->set_exact_version(cluster_.version());
   *request->mutable_pod() = sent_pod_;
-  absl::Status appended =
-      content_.AppendNodes(request->nodes().slots(), Request::kInlineNodesFieldNumber, request);
-  return appended.ok() ? CheckSize(*request) : appended;
+  const auto& slots = request->nodes().slots();
+  absl::Status added = columns_.has_value()
+                           ? columns_->AddNodes(slots, request->mutable_node_columns())
+                           : content_.AppendNodes(slots, Request::kInlineNodesFieldNumber, request);
+  return added.ok() ? CheckSize(*request) : added;
 }
 
 absl::Status InlineHost::Complete(PreScoreRequest* request) { return CompleteNodeSet(request); }

@@ -2,24 +2,26 @@
 #ifndef OUTBOARD_SHIM_HOSTS_INLINE_HOST_H_
 #define OUTBOARD_SHIM_HOSTS_INLINE_HOST_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "shim/framework/host_client.h"
 #include "shim/hosts/inline_content.h"
+#include "shim/hosts/node_columns.h"
 
 namespace outboard::hosts {
 
 bool KeepsNoCache(const v1beta1::GetHostInfoResponse& info);
 
-// Whether the host declares only what a host without a cluster cache can do. FAILED_PRECONDITION
-// with the excess; OK for hosts with a cache.
+// Whether the host declares only what a host without a cluster cache can do, and needs in columns
+// only what comes in them. FAILED_PRECONDITION with the excess; OK for hosts with a cache.
 absl::Status CheckInlineInfo(const v1beta1::GetHostInfoResponse& info);
 
 // Adds to each request what the host would otherwise read from its cluster cache
-// (inline_node.proto). Filter carries every node to be evaluated, so the host's answer covers all
-// of them; the caller cuts a sample (staged_filter.h).
+// (inline_node.proto, node_columns.proto). Filter carries every node to be evaluated, so the host's
+// answer covers all of them; the caller cuts a sample (staged_filter.h).
 //
 // Threading: scheduling thread.
 // Lifetime: `client` and `cluster` outlive it.
@@ -83,6 +85,7 @@ class InlineHost final : public framework::HostClient {
                                                          absl::Time deadline) override;
 
  private:
+  absl::Status AddNodes(v1beta1::FilterRequest* request);
   template <typename Request>
   absl::Status CompleteNodeSet(Request* request);
   template <typename Request>
@@ -94,6 +97,7 @@ class InlineHost final : public framework::HostClient {
 
   framework::HostClient* const client_;
   const cache::ClusterState& cluster_;
+  std::optional<ColumnContent> columns_;  // if nodes come in columns
   InlineContent content_;
   absl::flat_hash_set<std::string> pre_filtered_;  // profiles in which the host has a PreFilter
   // Of the current attempt: there is one at a time, until its node is found.

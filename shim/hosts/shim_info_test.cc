@@ -57,8 +57,10 @@ TEST(ShimInfo, NamesTheFieldsThatItSends) {
                   "Pod.spec.runtimeClassName", "Pod.status.phase", "Pod.status.conditions['TYPE']",
                   "Node.status.capacity", "Node.status.conditions", "Node.status.addresses",
                   "QueuedPodInfo.attempts", "Node.metadata.labels", "Node.metadata.labels['KEY']",
-                  "Node.spec.taints", "Node.status.allocatable", "Node.status.images",
-                  "Node.status.declaredFeatures", "Node.requested", "Node.pods"));
+                  "Node.spec.taints", "Node.status.allocatable", "Node.status.allocatable['NAME']",
+                  "Node.status.images", "Node.status.declaredFeatures", "Node.requested",
+                  "Node.requested['NAME']", "Node.pods", "Node.metadata.uid",
+                  "Node.metadata.creationTimestamp"));
 }
 
 TEST(NeededFields, AnnotationsCommandsVariablesAndResources) {

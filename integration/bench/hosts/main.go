@@ -97,7 +97,8 @@ func rows(bin string) ([]row, error) {
 		command := []string{"env", "PYTHONPATH=" + sdk, python, plugin}
 		all = append(all,
 			row{name: "+ Python, with a cache", second: command, added: []string{"Prices"}},
-			row{name: "+ Python, `inline_nodes`", second: append(slices.Clone(command), "--inline-nodes"), added: []string{"Prices"}})
+			row{name: "+ Python, `inline_nodes`", second: append(slices.Clone(command), "--inline-nodes"), added: []string{"Prices"}},
+			row{name: "+ Python, `inline_nodes` in columns", second: append(slices.Clone(command), "--columns"), added: []string{"Prices"}})
 	}
 	examples, err := filepath.Abs("../build/examples")
 	if err != nil {

@@ -17,4 +17,18 @@ class Prices(Plugin):
         return max(0, 100 - int(node.labels["price"]))
 
 
-serve(Prices(), inline_nodes="--inline-nodes" in sys.argv, arguments=[flag for flag in sys.argv[1:] if flag != "--inline-nodes"])
+class PricesInColumns(Plugin):
+    name = "Prices"
+    needed_fields = Prices.needed_fields
+    filter_reasons = (Unschedulable("node(s) had no price"),)
+
+    def filter_columns(self, pod, columns):
+        return [index == 0 for index in columns.label("price").indexes]
+
+    def score_columns(self, pod, columns):
+        return columns.label("price").map(lambda text: max(0, 100 - int(text)), absent=0)
+
+
+forms = {"--inline-nodes": Prices, "--columns": PricesInColumns}
+form = next((flag for flag in sys.argv if flag in forms), None)
+serve(forms.get(form, Prices)(), inline_nodes=form is not None, arguments=[flag for flag in sys.argv[1:] if flag not in forms])

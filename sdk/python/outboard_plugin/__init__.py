@@ -28,6 +28,7 @@ from outboard_plugin.api import (
     Wait,
 )
 from outboard_plugin.call_info import CallFilter, CallInfo, current_call
+from outboard_plugin.columns import Columns, Dictionary
 from outboard_plugin.server import serve
 
 __all__ = [
@@ -35,6 +36,8 @@ __all__ = [
     "CallFilter",
     "CallInfo",
     "Cluster",
+    "Columns",
+    "Dictionary",
     "Node",
     "Plugin",
     "Reject",

@@ -6,6 +6,7 @@ import logging
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from outboard_plugin import api
+from outboard_plugin.columns import Columns, NodesAsColumns, SentColumns
 from outboard_plugin.errors import cut
 from outboard_plugin.proto import pb
 
@@ -48,6 +49,9 @@ def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[
     """The plugin's verdicts up to the first node on which it fails, and the error."""
     said: List[Any] = []
     try:
+        if api.overrides(plugin, "filter_columns"):
+            verdicts = (None, *plugin.filter_reasons)
+            return [verdicts[number] for number in _numbers(plugin, pod, NodesAsColumns(nodes))], None
         if api.overrides(plugin, "filter_nodes"):
             all_said = list(plugin.filter_nodes(pod, nodes))
             if len(all_said) != len(nodes):
@@ -59,6 +63,21 @@ def _verdicts(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> Tuple[
         return said, None
     except Exception as error:  # pylint: disable=broad-except
         return said, error
+
+
+def _listed(said: Any) -> List[int]:
+    """The numbers that a plugin returned, also as booleans or as a numpy array."""
+    return list(map(int, said.tolist() if hasattr(said, "tolist") else said))
+
+
+def _numbers(plugin: api.Plugin, pod: Any, columns: Columns) -> List[int]:
+    """The plugin's answer for each node. Raises ValueError if it is not one."""
+    numbers = _listed(plugin.filter_columns(pod, columns))
+    if len(numbers) != len(columns):
+        raise ValueError(f"filter_columns answered for {len(numbers)} nodes, not {len(columns)}")
+    if numbers and not 0 <= min(numbers) <= max(numbers) <= len(plugin.filter_reasons):
+        raise ValueError(f"filter_columns must answer 0 to {len(plugin.filter_reasons)} (filter_reasons)")
+    return numbers
 
 
 def _run_filters(plugins: Plugins, pod: Any, nodes: Sequence[api.Node]) -> Tuple[List[NodeVerdict], Optional[PluginFailed]]:
@@ -195,9 +214,99 @@ def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], nominat
     return answer.finish()
 
 
+class _Rejections:
+    """Verdicts on the nodes of columns: for each node 0, or the number of a plugin's reason."""
+
+    def __init__(self, plugins: Plugins, pod: Any, columns: Columns) -> None:
+        self.numbers = [0] * len(columns)
+        self.failed: Optional[PluginFailed] = None
+        first = 0
+        for name, plugin in plugins:
+            if 0 not in self.numbers:
+                break
+            try:
+                said = _numbers(plugin, pod, columns)
+            except Exception as error:  # pylint: disable=broad-except
+                self.failed = PluginFailed(name, error)
+                break
+            if first == 0:
+                self.numbers = said
+            elif any(said):
+                self.numbers = [old or (new and new + first) for old, new in zip(self.numbers, said)]
+            first += len(plugin.filter_reasons)
+
+
+def _reasons(plugins: Plugins) -> List[Any]:
+    """The statuses that the numbers of _Rejections stand for, from 1."""
+    return [status(name, verdict) for name, plugin in plugins for verdict in plugin.filter_reasons]
+
+
+def _pack(numbers: List[int], statuses: List[Any]) -> Any:
+    """An answer with the reasons that nodes have, each once."""
+    response = pb.FilterResponse()
+    sent: Dict[bytes, int] = {}
+    sent_as = {0: 0}
+    for number in sorted(set(numbers) - {0}):
+        reason = statuses[number - 1]
+        key = reason.SerializeToString(deterministic=True)
+        if key not in sent:
+            sent[key] = len(sent) + 1
+            response.reasons.append(reason)
+        sent_as[number] = sent[key]
+    response.verdicts.extend([sent_as[number] for number in numbers])
+    return response
+
+
+def _both_ways(plugins: Plugins, pod: Any, message: Any) -> Tuple[List[int], List[int], Optional[PluginFailed]]:
+    """The verdicts on all nodes; the positions of nodes that are rejected only without their nominated pods; and the failure
+    of a plugin, which is one on every node that no plugin rejects."""
+    plain = SentColumns(message)
+    without = _Rejections(plugins, pod, plain)
+    if not plain.crowded:
+        return without.numbers, [], without.failed
+    beside = _Rejections(plugins, pod, SentColumns(message, with_nominated=True))
+    only_without = []
+    for i in plain.crowded:
+        if beside.numbers[i] != 0:
+            without.numbers[i] = beside.numbers[i]
+        elif without.numbers[i] != 0:
+            only_without.append(i)
+    return without.numbers, only_without, without.failed or beside.failed
+
+
+def evaluate_columns(plugins: Plugins, pod: Any, message: Any, is_simulation: bool) -> Any:
+    """Checks all nodes of columns. A plugin that fails ends a search at the first node that no plugin rejects, and rejects
+    simulated nodes."""
+    numbers, only_without, failed = _both_ways(plugins, pod, message)
+    statuses = _reasons(plugins)
+    is_error = failed is not None and not is_simulation and 0 in numbers
+    if is_error:
+        numbers = numbers[: numbers.index(0)]
+    elif failed is not None:
+        statuses.append(status(failed.plugin, api.Unresolvable(raised(failed.plugin, failed.error))))
+        numbers = [number or len(statuses) for number in numbers]
+    response = _pack(numbers, statuses)
+    if only_without:
+        rejected = {i: position for position, i in enumerate(i for i, number in enumerate(numbers) if number)}
+        response.only_without_nominated.extend([rejected[i] for i in only_without if i in rejected])
+    if failed is not None and is_error:
+        response.error.CopyFrom(failure(failed.plugin, failed.error))
+    return response
+
+
+def score_columns(plugin: api.Plugin, pod: Any, columns: Columns) -> bytes:
+    """As scores, of all nodes of columns."""
+    said = _listed(plugin.score_columns(pod, columns))
+    if len(said) != len(columns):
+        raise ValueError(f"score_columns answered for {len(said)} nodes, not {len(columns)}")
+    return _packed(said)
+
+
 def scores(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> bytes:
     """One byte per node. Raises ValueError if a score is not in 0 to 100."""
     said: Sequence[Any]
+    if api.overrides(plugin, "score_columns"):
+        return score_columns(plugin, pod, NodesAsColumns(nodes))
     if api.overrides(plugin, "score_nodes"):
         said = plugin.score_nodes(pod, nodes)
     else:
@@ -205,6 +314,10 @@ def scores(plugin: api.Plugin, pod: Any, nodes: Sequence[api.Node]) -> bytes:
         said = [one(pod, node) for node in nodes]
     if len(said) != len(nodes):
         raise ValueError(f"score_nodes answered for {len(said)} nodes, not {len(nodes)}")
+    return _packed(said)
+
+
+def _packed(said: Sequence[Any]) -> bytes:
     try:
         packed = bytes(map(int, said))
         if not packed or max(packed) <= 100:

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Sequence, Tuple, Union
 
 from outboard_plugin import requests
+from outboard_plugin.columns import NOT_IN_COLUMNS, Columns
 
 # A message of the contract (`proto/outboard/v1beta1/types.proto`). Read-only.
 Pod = Any
@@ -211,6 +212,8 @@ class Plugin:
         """What the plugin keeps for a pod that has a node and is not bound (Reserved.state); b"" if nothing. For permit, bind
         and unreserve, also if another host reserved: this one then gets it with the cluster. Always b"" with inline_nodes."""
         return self._find_state(pod.uid) if self._find_state is not None else b""
+    # The verdicts of filter_columns.
+    filter_reasons: Sequence[Reject] = ()
 
     def configure(self, args: Any) -> Optional[Sequence[str]]:
         """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject
@@ -234,6 +237,11 @@ class Plugin:
         """Instead of filter: returns a verdict for each node, in order. A call has some hundred nodes."""
         return [self.filter(pod, node) for node in nodes]
 
+    def filter_columns(self, pod: Pod, columns: Columns) -> Sequence[int]:
+        """Instead of filter: returns a number for each node, in order: 0 if it can take the pod, else 1 + an index into
+        filter_reasons. With one reason, a sequence or numpy array of booleans will do: whether the node is rejected."""
+        raise NotImplementedError
+
     def score(self, pod: Pod, node: Node) -> int:
         """0 to 100; a larger score is better."""
         return 0
@@ -241,6 +249,10 @@ class Plugin:
     def score_nodes(self, pod: Pod, nodes: Sequence[Node]) -> Sequence[int]:
         """Instead of score: returns a score for each node, in order; may scale scores to 0 to 100."""
         return [self.score(pod, node) for node in nodes]
+
+    def score_columns(self, pod: Pod, columns: Columns) -> Sequence[int]:
+        """Instead of score: returns a score for each node, in order, from 0 to 100."""
+        raise NotImplementedError
 
     def reserve(self, pod: Pod, node: Node) -> Union[Reject, Reserved, Sequence[Any], None]:
         """Return Reject to release the node, or the writes that the shim carries out before it binds the pod, in their order
@@ -265,8 +277,8 @@ class Plugin:
 METHODS = {
     "PRE_ENQUEUE": ("pre_enqueue",),
     "PRE_FILTER": ("pre_filter",),
-    "FILTER": ("filter", "filter_nodes"),
-    "SCORE": ("score", "score_nodes"),
+    "FILTER": ("filter", "filter_nodes", "filter_columns"),
+    "SCORE": ("score", "score_nodes", "score_columns"),
     "RESERVE": ("reserve", "unreserve"),
     "PERMIT": ("permit",),
     "BIND": ("bind",),
@@ -281,6 +293,19 @@ def overrides(plugin: Plugin, method: str) -> bool:
 def points_of(plugin: Plugin) -> List[str]:
     """Names of the extension points that the plugin overrides."""
     return [point for point, methods in METHODS.items() if any(overrides(plugin, method) for method in methods)]
+
+
+def uses_columns(plugins: Sequence[Plugin]) -> bool:
+    """Whether all plugins that look at nodes at filter and score do so in columns, and read only what comes in columns."""
+    evaluating = [plugin for plugin in plugins if {"FILTER", "SCORE"} & set(points_of(plugin))]
+    if any(set(plugin.needed_fields) & NOT_IN_COLUMNS for plugin in plugins):
+        return False
+    return bool(evaluating) and all(
+        overrides(plugin, method + "_columns")
+        for plugin in evaluating
+        for method in ("filter", "score")
+        if method.upper() in points_of(plugin)
+    )
 
 
 def name_of(plugin: Plugin) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, List, Optional, Sequence, Set, Tuple
 
 from outboard_plugin import answers, api, call_info, effects
+from outboard_plugin.columns import SentColumns
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host, Session, point_value
 from outboard_plugin.proto import pb
@@ -79,6 +80,21 @@ class Calls:
             raise CallFailed("INVALID", "duplicate slot")
         return found
 
+    def _has_columns(self, request: Any, slots: Any) -> bool:
+        """Whether the nodes in these slots came in columns."""
+        if not self.host.columns or not request.HasField("node_columns"):
+            return False
+        sent = request.node_columns
+        if not len(slots) == len(sent.names) == len(sent.unschedulable):
+            raise CallFailed("INVALID", "node_columns and nodes differ in length")
+        columns = [*sent.labels, *sent.annotations, *([sent.taints] if sent.HasField("taints") else ())]
+        if any(len(column.indexes) != len(slots) for column in columns):
+            raise CallFailed("INVALID", "a column of node_columns has another length")
+        for amounts in (sent.allocatable, sent.requested, sent.nominated_requested):
+            if any(len(column.amounts) != len(slots) for column in amounts):
+                raise CallFailed("INVALID", "a column of node_columns has another length")
+        return True
+
     def _node_named(self, session: Session, request: Any) -> Optional[api.Node]:
         if self.host.inline_nodes:
             sent = request.inline_node
@@ -127,6 +143,9 @@ class Calls:
             plugins = self._plugins(session, request, "FILTER")
             what = request.WhichOneof("what")
             if what == "simulation":
+                self._check_number(request.simulation.nodes)
+                if self._has_columns(request, request.simulation.nodes):
+                    return answers.evaluate_columns(plugins, pod, request.node_columns, is_simulation=True)
                 nodes = self._simulated_nodes(session, request)
                 return answers.evaluate_each(plugins, pod, nodes, self._nominated(session, request.simulation))
             if what != "search":
@@ -134,6 +153,8 @@ class Calls:
             search = request.search
             if search.num_feasible_nodes_to_find == 0:
                 raise CallFailed("INVALID", "num_feasible_nodes_to_find must be at least 1")
+            if self._has_columns(request, search.nodes.slots):
+                return answers.evaluate_columns(plugins, pod, request.node_columns, is_simulation=False)
             if search.HasField("nodes") or self.host.inline_nodes:
                 nodes = self._nodes(session, search.nodes.slots, request.inline_nodes)
             else:
@@ -148,10 +169,13 @@ class Calls:
             return answers.NO_NOMINATED
         return {named.slot: [self._pod(session, uid, None) for uid in named.pod_uids] for named in question.nominated}
 
-    def _simulated_nodes(self, session: Session, request: Any) -> List[api.Node]:
-        simulated_nodes = request.simulation.nodes
+    @staticmethod
+    def _check_number(simulated_nodes: Any) -> None:
         if len(simulated_nodes) > MAX_SIMULATED_NODES:
             raise CallFailed("INVALID", f"{len(simulated_nodes)} simulated nodes, more than {MAX_SIMULATED_NODES}")
+
+    def _simulated_nodes(self, session: Session, request: Any) -> List[api.Node]:
+        simulated_nodes = request.simulation.nodes
         if self.host.inline_nodes:
             if len(request.inline_nodes) != len(simulated_nodes):
                 raise CallFailed("INVALID", "inline_nodes and simulated nodes differ in length")
@@ -180,18 +204,24 @@ class Calls:
         with self.host.changed:
             session = self._session(request, context)
             self._pod_of_attempt(session, request)
-            self._nodes(session, request.nodes.slots, request.inline_nodes)
+            if not self._has_columns(request, request.nodes.slots):
+                self._nodes(session, request.nodes.slots, request.inline_nodes)
             return pb.PreScoreResponse()
 
     def Score(self, request: Any, context: Any) -> Any:  # noqa: N802
         with self.host.changed:
             session = self._session(request, context)
             pod = self._pod_of_attempt(session, request)
-            nodes = self._nodes(session, request.nodes.slots, request.inline_nodes)
+            columns = SentColumns(request.node_columns) if self._has_columns(request, request.nodes.slots) else None
+            nodes = self._nodes(session, request.nodes.slots, request.inline_nodes) if columns is None else ()
             response = pb.ScoreResponse()
             for name, plugin in self._plugins(session, request, "SCORE"):
                 try:
-                    response.plugins.add(plugin=name, scores=answers.scores(plugin, pod, nodes))
+                    if columns is not None:
+                        scores = answers.score_columns(plugin, pod, columns)
+                    else:
+                        scores = answers.scores(plugin, pod, nodes)
+                    response.plugins.add(plugin=name, scores=scores)
                 except Exception as error:  # pylint: disable=broad-except
                     response.error.CopyFrom(answers.failure(name, error))
                     return response

@@ -141,6 +141,8 @@ class Host:
                 raise ValueError("inline_nodes differs between plugins; it must be equal for all plugins of a host")
             inline_nodes = modes == {True}
         self.inline_nodes = inline_nodes
+        # Nodes that come with calls come in columns.
+        self.columns = inline_nodes and api.uses_columns(plugins)
         self.build, self.digest = build, digest
         self.instance = instance
         self.started = time.time()
@@ -163,6 +165,8 @@ class Host:
         response = pb.GetHostInfoResponse()
         if self.inline_nodes:
             response.capabilities.append(pb.CAPABILITY_INLINE_NODES)
+        if self.columns:
+            response.capabilities.append(pb.CAPABILITY_NODE_COLUMNS)
         for name, plugin in self.plugins.items():
             info = response.plugins.add(
                 name=name,

@@ -181,10 +181,8 @@ def serve(
         server = start(host, address)
     except OSError as error:
         sys.exit(str(error))
-    log.info(
-        "instance %s listens on %s with %s%s",
-        instance, address, ", ".join(host.plugins), "; nodes come with each call" if host.inline_nodes else "",
-    )
+    form = "; nodes come with each call" + (", in columns" if host.columns else "") if host.inline_nodes else ""
+    log.info("instance %s listens on %s with %s%s", instance, address, ", ".join(host.plugins), form)
     signal.sigwait(signals)
     host.drain(flags.drain_timeout)
     # gRPC 1.67 waits forever for calls whose request it could not read.

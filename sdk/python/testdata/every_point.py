@@ -1,4 +1,5 @@
-"""Plugins for tests: all extension points (`every`), the same without a cluster cache (`every_inline`), only Permit (`permit`)."""
+"""Plugins for tests: all extension points (`every`), the same without a cluster cache (`every_inline`), only Permit (`permit`),
+filter and score in columns without a cluster cache (`columns`)."""
 
 import sys
 
@@ -48,5 +49,20 @@ class PermitOnly(Plugin):
             return Wait(5)
 
 
+class InColumns(Plugin):
+    filter_reasons = (Unschedulable("node(s) were cordoned"), Unschedulable("node(s) were too small"))
+
+    def filter_columns(self, pod, columns):
+        if pod.name == "huge":
+            return [2] * len(columns)
+        if pod.name == "selective":
+            return [2 * (pods > 0) for pods in columns.requested("pods")]
+        return columns.unschedulable
+
+    def score_columns(self, pod, columns):
+        return [len(name) % 10 for name in columns.names]
+
+
 what = sys.argv.pop(1)
-serve(PermitOnly() if what == "permit" else EveryPoint(), inline_nodes=what == "every_inline")
+plugin = {"permit": PermitOnly, "columns": InColumns}.get(what, EveryPoint)()
+serve(plugin, inline_nodes=what in ("every_inline", "columns"))

@@ -354,8 +354,11 @@ void LimitBindPoints(v1beta1::PluginInfo* plugin) {
 
 absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse& old) {
   v1beta1::GetHostInfoResponse info;
-  for (const int capability : old.capabilities())
-    info.add_capabilities(static_cast<v1beta1::Capability>(capability));
+  for (const int capability : old.capabilities()) {
+    // Unknown ones are ignored: v1alpha1 has no NODE_COLUMNS, for example.
+    if (v1alpha1::Capability_IsValid(capability))
+      info.add_capabilities(static_cast<v1beta1::Capability>(capability));
+  }
   for (const v1alpha1::PluginInfo& plugin : old.plugins()) {
     v1beta1::PluginInfo* out = info.add_plugins();
     if (!Reread(plugin, out)) return Malformed(kGetHostInfo, "answer");

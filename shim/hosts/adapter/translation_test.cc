@@ -89,6 +89,7 @@ TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
   old.set_build_digest("d");
   old.set_started_unix_micros(7);
   old.add_capabilities(v1alpha1::FUSED_CYCLE);
+  old.add_capabilities(static_cast<v1alpha1::Capability>(v1beta1::CAPABILITY_NODE_COLUMNS));
   v1alpha1::PluginInfo* plugin = old.add_plugins();
   plugin->set_name("Fit");
   plugin->add_extension_points(v1alpha1::FILTER);
