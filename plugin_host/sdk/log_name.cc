@@ -12,7 +12,6 @@ std::ostream& operator<<(std::ostream& out, const LogName& name) {
 }
 
 std::string TraceParentOf(const Attempt& attempt) {
-  if (attempt.id() == 0) return "";
   return std::string(trace_context::TraceParent(attempt.pod().uid(), attempt.id()).text());
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "proto/trace_context/sha256.h"
 
 namespace outboard::trace_context {
 namespace {
@@ -35,17 +34,12 @@ bool CopyUuid(absl::string_view uid, char* out) {
 
 }  // namespace
 
-TraceId::TraceId(absl::string_view pod_uid) {
-  if (CopyUuid(pod_uid, digits_.data())) return;
-  const std::array<uint8_t, kSha256Size> digest = Sha256(pod_uid);
-  for (size_t i = 0; i < kSize / 2; ++i) {
-    digits_[2 * i] = kHexDigits[digest[i] >> 4];
-    digits_[2 * i + 1] = kHexDigits[digest[i] & 15];
-  }
-}
+TraceId::TraceId(absl::string_view pod_uid)
+    : size_(CopyUuid(pod_uid, digits_.data()) ? kSize : 0) {}
 
 TraceParent::TraceParent(absl::string_view pod_uid, uint64_t attempt_id) {
   const TraceId trace_id(pod_uid);
+  if (trace_id.text().empty() || attempt_id == 0) return;
   char* out = text_.data();
   const auto append = [&out](absl::string_view part) {
     out = std::copy(part.begin(), part.end(), out);
@@ -55,6 +49,7 @@ TraceParent::TraceParent(absl::string_view pod_uid, uint64_t attempt_id) {
   append("-");
   for (int shift = 60; shift >= 0; shift -= 4) *out++ = kHexDigits[(attempt_id >> shift) & 15];
   append("-01");
+  size_ = kSize;
 }
 
 }  // namespace outboard::trace_context

@@ -15,20 +15,21 @@ namespace outboard::trace_context {
 // The key in the metadata of a call.
 inline constexpr char kTraceParentKey[] = "traceparent";
 
-// A pod's trace id: 32 hexadecimal digits, never all 0. The uid without dashes if it is a UUID,
-// otherwise the first 16 bytes of its SHA-256.
+// A pod's trace id: the uid without dashes, 32 hexadecimal digits.
 //
 // Threading: a value.
 // Lifetime:  `text` as the object.
-// Errors:    none; every uid has one.
+// Errors:    `text` is empty if the uid is not a UUID, or the nil UUID. Uids of Kubernetes are
+// UUIDs.
 class TraceId {
  public:
   static constexpr size_t kSize = 32;
   explicit TraceId(absl::string_view pod_uid);
-  absl::string_view text() const { return absl::string_view(digits_.data(), digits_.size()); }
+  absl::string_view text() const { return absl::string_view(digits_.data(), size_); }
 
  private:
   std::array<char, kSize> digits_;
+  size_t size_;
 };
 
 // W3C's `traceparent` of the calls of an attempt: "00-TRACEID-SPANID-01". The span id is the
@@ -36,15 +37,16 @@ class TraceId {
 //
 // Threading: a value.
 // Lifetime:  `text` as the object.
-// Errors:    none; `attempt_id` must not be 0, because no span has that id.
+// Errors:    `text` is empty without a trace id, and if `attempt_id` is 0: no span has that id.
 class TraceParent {
  public:
   static constexpr size_t kSize = 55;
   TraceParent(absl::string_view pod_uid, uint64_t attempt_id);
-  absl::string_view text() const { return absl::string_view(text_.data(), text_.size()); }
+  absl::string_view text() const { return absl::string_view(text_.data(), size_); }
 
  private:
   std::array<char, kSize> text_;
+  size_t size_ = 0;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const TraceId& id) { return out << id.text(); }

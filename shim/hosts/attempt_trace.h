@@ -3,7 +3,6 @@
 #define OUTBOARD_SHIM_HOSTS_ATTEMPT_TRACE_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "outboard/v1beta1/call.pb.h"
@@ -25,27 +24,25 @@ class AttemptTrace {
     pod_uid_ = pod_uid;
   }
 
-  // Absent for a call that is not about one pod's attempt.
+  // Empty for a call that is not about one pod's attempt.
   template <typename Request>
-  std::optional<trace_context::TraceParent> Of(const Request& request) const {
+  trace_context::TraceParent Of(const Request& request) const {
     if constexpr (requires { request.pod_uids(); }) {
-      return std::nullopt;
+      return trace_context::TraceParent("", 0);
     } else if constexpr (requires { request.pod_uid(); }) {
-      return Make(request.header().attempt_id(), request.pod_uid());
+      return trace_context::TraceParent(request.pod_uid(), request.header().attempt_id());
     } else {
       const uint64_t attempt_id = request.header().attempt_id();
       if constexpr (requires { request.pod(); }) {
         // To a host without a cluster cache.
-        if (request.has_pod()) return Make(attempt_id, request.pod().uid());
+        if (request.has_pod()) return trace_context::TraceParent(request.pod().uid(), attempt_id);
       }
       return OfAttempt(attempt_id);
     }
   }
 
  private:
-  static std::optional<trace_context::TraceParent> Make(uint64_t attempt_id,
-                                                        const std::string& pod_uid);
-  std::optional<trace_context::TraceParent> OfAttempt(uint64_t attempt_id) const;
+  trace_context::TraceParent OfAttempt(uint64_t attempt_id) const;
 
   uint64_t attempt_id_ = 0;
   std::string pod_uid_;

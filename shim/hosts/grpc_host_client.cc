@@ -24,10 +24,9 @@ bool Can(const GetHostInfoResponse& info, Capability capability) {
   return absl::c_linear_search(info.capabilities(), capability);
 }
 
-void AddTraceParent(const std::optional<trace_context::TraceParent>& parent,
-                    grpc::ClientContext* context) {
-  if (!parent.has_value()) return;
-  context->AddMetadata(trace_context::kTraceParentKey, std::string(parent->text()));
+void AddTraceParent(const trace_context::TraceParent& parent, grpc::ClientContext* context) {
+  if (parent.text().empty()) return;
+  context->AddMetadata(trace_context::kTraceParentKey, std::string(parent.text()));
 }
 
 absl::Status LostStatus() { return absl::UnavailableError("the connection to the host is lost"); }
@@ -318,7 +317,7 @@ class GrpcHostClient::UnaryCall final : public Completion {
  public:
   template <typename Stub, typename Prepare, typename Request>
   UnaryCall(HostLoop* loop, const CallTimer& timer, Stub* stub, Prepare prepare,
-            const Request& request, const std::optional<trace_context::TraceParent>& trace_parent,
+            const Request& request, const trace_context::TraceParent& trace_parent,
             absl::Time deadline)
       : loop_(loop), timer_(timer) {
     context_.set_deadline(ToGrpcDeadline(deadline));
@@ -365,7 +364,7 @@ class GrpcHostClient::UnaryCall final : public Completion {
 };
 
 template <typename Request>
-std::optional<trace_context::TraceParent> GrpcHostClient::TraceParentOf(const Request& request) {
+trace_context::TraceParent GrpcHostClient::TraceParentOf(const Request& request) {
   if constexpr (std::is_same_v<Request, PreFilterRequest>)
     attempt_trace_.Begin(request.header(), request.pod_uid());
   return attempt_trace_.Of(request);

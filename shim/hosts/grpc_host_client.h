@@ -156,7 +156,7 @@ class GrpcHostClient final : public framework::HostClient {
   void OpenCycleStream();
   // What the metadata of a call say about its attempt.
   template <typename Request>
-  std::optional<trace_context::TraceParent> TraceParentOf(const Request& request);
+  trace_context::TraceParent TraceParentOf(const Request& request);
   // Whether a call can begin: waits for the acknowledgement of all changes if the host asks for it.
   absl::Status AwaitAcknowledgement(absl::Time deadline);
   bool is_behind() const { return awaits_acks_ && acknowledged_version_ < sent_version_; }

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import dataclasses
-import hashlib
 import logging
 import re
 from typing import Any, Iterator, Optional
@@ -14,11 +13,10 @@ UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
 def trace_id(pod_uid: str) -> str:
-    """The trace id of a pod by the contract's rule (call.proto, CallHeader): the same in the shim and in every host."""
+    """The trace id of a pod by the contract's rule (call.proto, CallHeader): the same in the shim and in every host. "" if
+    the uid is not a UUID; Kubernetes makes UUIDs."""
     digits = pod_uid.replace("-", "").lower()
-    if UUID.fullmatch(pod_uid) and digits.strip("0"):
-        return digits
-    return hashlib.sha256(pod_uid.encode()).hexdigest()[:32]
+    return digits if UUID.fullmatch(pod_uid) and digits.strip("0") else ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +35,7 @@ class CallInfo:
     @property
     def traceparent(self) -> str:
         """W3C's trace context: the parent of a plugin's spans, and a header for its requests. "" without an attempt."""
-        return f"00-{self.trace_id}-{self.attempt:016x}-01" if self.attempt else ""
+        return f"00-{self.trace_id}-{self.attempt:016x}-01" if self.attempt and self.trace_id else ""
 
     def __str__(self) -> str:
         attempt = f", attempt {self.attempt}" if self.attempt else ""
