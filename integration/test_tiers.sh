@@ -161,7 +161,7 @@ build_fail_points_alone() {
 
 tier_cluster() {
   alone need_go
-  need_packages "${network_packages[@]}"
+  need_packages "${network_packages[@]}" python3 python3-venv
   need_prometheus
   build_product "${programs[@]}"
   build_fail_points
@@ -209,7 +209,7 @@ tier_examples() {
 
 tier_older() {
   need_go
-  need_packages "${network_packages[@]}"
+  need_packages "${network_packages[@]}" python3 python3-venv
   need_prometheus
   build_product "${programs[@]}"
   build_fail_points

@@ -53,6 +53,10 @@ class Bounds {
   absl::Status status_;
 };
 
+bool IsAtPreBind(const v1beta1::Interest& interest) {
+  return interest.extension_point() == v1beta1::EXTENSION_POINT_PRE_BIND;
+}
+
 absl::Status CheckPlugin(const PluginInfo& plugin) {
   Bounds bounds(absl::StrCat("plugin \"", framework::CutText(plugin.name(), 100), "\""));
   if (plugin.name().empty()) bounds.Refuse("no name");
@@ -72,8 +76,11 @@ absl::Status CheckPlugin(const PluginInfo& plugin) {
   for (const v1beta1::Interest& interest : plugin.interests()) {
     bounds.Lengths("fields of an interest", interest.any_field_set(), kMaxParts, kMaxPathBytes);
     bounds.Length("a reason", interest.post_filter_reason(), framework::kMaxMessageBytes);
-    if (interest.no_pod() != interest.any_field_set().empty())
+    // At other points it means nothing.
+    const bool every_pod = interest.every_pod() && IsAtPreBind(interest);
+    if (interest.any_field_set().empty() != (interest.no_pod() || every_pod))
       bounds.Refuse("an interest that names fields and no_pod, or neither");
+    if (interest.no_pod() && every_pod) bounds.Refuse("an interest in no pod and in every pod");
   }
   for (const v1beta1::DeclaredResource& resource : plugin.declared_resources()) {
     bounds.Length("a custom resource", resource.resource(), kMaxPathBytes);

@@ -34,6 +34,14 @@ TEST(CheckHostInfo, TakesWhatTheContractAllows) {
   EXPECT_TRUE(CheckHostInfo(many).ok()) << CheckHostInfo(many);
 }
 
+TEST(CheckHostInfo, TakesAnInterestInEveryPodAtPreBind) {
+  GetHostInfoResponse info = Good();
+  v1beta1::Interest* const interest = info.mutable_plugins(0)->add_interests();
+  interest->set_extension_point(v1beta1::EXTENSION_POINT_PRE_BIND);
+  interest->set_every_pod(true);
+  EXPECT_TRUE(CheckHostInfo(info).ok()) << CheckHostInfo(info);
+}
+
 TEST(UnknownActions, NamesPluginAndNumber) {
   GetHostInfoResponse info = Good();
   v1beta1::ClusterEvent* event = info.mutable_plugins(0)->mutable_wake_up_events(0);
@@ -124,6 +132,19 @@ TEST(CheckHostInfo, RefusesWhatHasNoEnd) {
        [&](auto* info) { plugin(info)->add_interests(); }},
       {"an interest that names fields and no_pod, or neither",
        [&](auto* info) { plugin(info)->mutable_interests(0)->set_no_pod(true); }},
+      {"an interest that names fields and no_pod, or neither",
+       [&](auto* info) {
+         plugin(info)->mutable_interests(0)->clear_any_field_set();
+         plugin(info)->mutable_interests(0)->set_every_pod(true);
+       }},
+      {"an interest in no pod and in every pod",
+       [&](auto* info) {
+         v1beta1::Interest* const interest = plugin(info)->mutable_interests(0);
+         interest->clear_any_field_set();
+         interest->set_extension_point(v1beta1::EXTENSION_POINT_PRE_BIND);
+         interest->set_no_pod(true);
+         interest->set_every_pod(true);
+       }},
       {"a reason of 100000 bytes",
        [&](auto* info) { plugin(info)->mutable_interests(0)->set_post_filter_reason(kLong); }},
       {"custom resources, more than 256",

@@ -432,7 +432,9 @@ TEST_F(BindCallsTest, AnEffectOfPreBindWithAKnownKeyIsAProtocolError) {
   EXPECT_THAT(pre_bind_questions_, SizeIs(2));
   EXPECT_EQ(counts_.errors, 1);
   EXPECT_THAT(actions_.writes, SizeIs(1));
-  EXPECT_THAT(actions_.binds, IsEmpty());
+  EXPECT_THAT(actions_.failures,
+              ElementsAre(HasSubstr("host \"default\" gave an invalid answer to PreBind: ")));
+  ExpectPlaceReleased();
 }
 
 TEST_F(BindCallsTest, EffectsOfPreBindNeedThePermissionsThatThoseOfReserveNeed) {
@@ -445,7 +447,9 @@ TEST_F(BindCallsTest, EffectsOfPreBindNeedThePermissionsThatThoseOfReserveNeed) 
   SchedulePod();
   EXPECT_EQ(counts_.errors, 1);
   EXPECT_THAT(actions_.writes, IsEmpty());
-  EXPECT_THAT(actions_.binds, IsEmpty());
+  EXPECT_THAT(actions_.failures,
+              ElementsAre(HasSubstr("key app.kubernetes.io/name belongs to Kubernetes")));
+  ExpectPlaceReleased();
 }
 
 TEST_F(BindCallsTest, TheRoundsOfPreBindAreBounded) {

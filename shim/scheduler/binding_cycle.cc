@@ -39,6 +39,14 @@ v1beta1::PluginStatus ErrorStatus(const std::string& plugin, absl::string_view m
   return status;
 }
 
+v1beta1::PluginStatus InvalidAnswer(const std::string& host_name, const absl::Status& wrong) {
+  v1beta1::PluginStatus status;
+  status.set_code(v1beta1::CODE_ERROR);
+  status.add_reasons(absl::StrCat("host \"", host_name,
+                                  "\" gave an invalid answer to PreBind: ", wrong.message()));
+  return status;
+}
+
 }  // namespace
 
 void BindingCycle::Begin(Attempt* attempt, absl::Time now) {
@@ -121,13 +129,17 @@ void BindingCycle::AskPreBind(Attempt* attempt, absl::Time now) {
   // Asks each host about its own effects, one host after the other. If a host has to wait or names
   // further effects, asks all again later. Executed effects are not repeated.
   for (const std::string& name : PreBindHosts(*attempt)) {
-    absl::StatusOr<v1beta1::PreBindResponse> answer = host_calls_.PreBind(*attempt, name, now);
+    bool is_invalid = false;
+    absl::StatusOr<v1beta1::PreBindResponse> answer =
+        host_calls_.PreBind(*attempt, name, now, &is_invalid);
     if (answer.ok() && answer->has_rejection()) {
       return FailPreBind(attempt, answer->rejection(), now);
     }
     if (answer.ok() && !answer->effects().empty()) return AddEffects(attempt, name, *answer, now);
     if (answer.ok() && !answer->wait()) continue;
     if (!answer.ok() && IsFailureIgnored(*attempt, name)) continue;
+    // The host would give the answer again, and the pod would keep its node for ever.
+    if (is_invalid) return FailPreBind(attempt, InvalidAnswer(name, answer.status()), now);
     if (!answer.ok()) {
       VLOG(2) << "PreBind of pod " << attempt->pod->key() << " failed: host \"" << name
               << "\" did not answer: " << answer.status();

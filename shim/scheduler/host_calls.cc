@@ -271,7 +271,8 @@ absl::StatusOr<v1beta1::PermitResponse> HostCalls::Permit(
 
 absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attempt,
                                                             const std::string& host_name,
-                                                            absl::Time now) {
+                                                            absl::Time now, bool* is_invalid) {
+  *is_invalid = false;
   HostRecord* host = UsableHost(host_name);
   if (host == nullptr) return HostUnavailable();
   SendChanges(host, now);
@@ -295,6 +296,7 @@ absl::StatusOr<v1beta1::PreBindResponse> HostCalls::PreBind(const Attempt& attem
     bad.Update(CheckMoreEffects(attempt, *answer, *host));
     if (!bad.ok()) {
       state_.observer->OnProtocolError(host_name, host->client->instance(), bad);
+      *is_invalid = true;
       answer = bad;
     }
   }

@@ -68,8 +68,10 @@ class HostCalls {
   absl::StatusOr<v1beta1::PermitResponse> Permit(Attempt* attempt,
                                                  const framework::HostExtensionPoint& point,
                                                  bool resumed, absl::Time now);
+  // `is_invalid`: the error is what is wrong with an answer.
   absl::StatusOr<v1beta1::PreBindResponse> PreBind(const Attempt& attempt,
-                                                   const std::string& host_name, absl::Time now);
+                                                   const std::string& host_name, absl::Time now,
+                                                   bool* is_invalid);
   // Asks the plugin of `point` to bind. After an error that is not UNAVAILABLE because the host
   // cannot be called, only the API server knows whether it did.
   absl::StatusOr<v1beta1::BindResponse> Bind(const Attempt& attempt,

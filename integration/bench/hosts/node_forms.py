@@ -60,7 +60,7 @@ def nodes_of(count, requested):
 
 def request_for(nodes, columns):
     count = len(nodes)
-    header = pb.CallHeader(session_id="s", instance="i", attempt_id=1, exact_version=1, profile="p")
+    header = pb.CallHeader(session_id="s", attempt_id=1, exact_version=1, profile="p")
     search = pb.NodeSearch(nodes=pb.NodeSet(slots=range(count)), num_feasible_nodes_to_find=count)
     request = pb.FilterRequest(header=header, pod=pb.Pod(uid="p", name="p"), search=search)
     if not columns:
@@ -82,7 +82,7 @@ def request_for(nodes, columns):
 def measure(what, plugin, requests):
     """Calls with the requests in turn."""
     host = Host([plugin], "bench", "", "i", inline_nodes=True)
-    configure = pb.ConfigureRequest(session_id="s", cycle_deadline_millis=1000)
+    configure = pb.ConfigureRequest(session_id="s", instance="i", cycle_deadline_micros=1_000_000)
     profile = configure.profiles.add(name="p")
     profile.points.add(extension_point=pb.EXTENSION_POINT_FILTER, plugins=list(host.plugins))
     assert not host.Configure(configure, CONTEXT).problems

@@ -19,6 +19,7 @@ from outboard_plugin.api import (
     Bound,
     Cluster,
     Node,
+    NotYet,
     Plugin,
     Reject,
     Reserved,
@@ -29,6 +30,7 @@ from outboard_plugin.api import (
 )
 from outboard_plugin.call_info import CallFilter, CallInfo, current_call
 from outboard_plugin.columns import Columns, Dictionary
+from outboard_plugin.objects import DeclaredResource, Object
 from outboard_plugin.server import serve
 
 __all__ = [
@@ -37,8 +39,11 @@ __all__ = [
     "CallInfo",
     "Cluster",
     "Columns",
+    "DeclaredResource",
     "Dictionary",
     "Node",
+    "NotYet",
+    "Object",
     "Plugin",
     "Reject",
     "Reserved",

@@ -7,10 +7,13 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Seq
 
 from outboard_plugin import requests
 from outboard_plugin.columns import NOT_IN_COLUMNS, Columns
+from outboard_plugin.objects import DeclaredResource, Object
+from outboard_plugin.proto import pb
 
 # A message of the contract (`proto/outboard/v1beta1/types.proto`). Read-only.
 Pod = Any
-Push = Callable[[int, str, str, bool, str], None]
+# Sends a SyncResponse to the shim; the text says for logs what it is.
+Push = Callable[[Any, str], None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +49,11 @@ class Reserved:
 
     state: bytes = b""
     effects: Sequence[Any] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class NotYet:
+    """Result of pre_bind: the pod must not be bound yet. The shim asks again after about a second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +143,10 @@ class Node:
 
 
 class Cluster:
-    """The cluster cache. Read-only for plugins. Empty if nodes come with each call."""
+    """The cluster cache. Read-only for plugins. Empty if nodes come with each call.
+
+    It changes between two calls of a plugin, and a new snapshot of the shim replaces it: read `self.cluster`, or the argument
+    of pre_filter, in each call, and do not keep it."""
 
     def __init__(self, push: Optional[Push] = None) -> None:
         self.version = 0
@@ -145,6 +156,7 @@ class Cluster:
         self.objects: Dict[Tuple[str, str, str], Any] = {}
         self.waiting: Dict[str, int] = {}  # uid → attempt_id
         self.states: Dict[str, Dict[str, bytes]] = {}  # uid → plugin → what the plugin keeps, see Plugin.state_of
+        self._declared: Dict[str, Dict[Tuple[str, str], Object]] = {}  # resource → (namespace, name) → object
         self._slots: Dict[int, Node] = {}
         self._names: Dict[str, Node] = {}
         self._order: List[int] = []
@@ -165,6 +177,28 @@ class Cluster:
     def node_named(self, name: str) -> Optional[Node]:
         return self._names.get(name)
 
+    def find(self, resource: str, name: str, namespace: str = "") -> Optional[Object]:
+        """An object of a resource that the plugin declares (Plugin.declared_resources); None if it does not exist."""
+        return self._declared.get(resource, {}).get((namespace, name))
+
+    def find_all(self, resource: str) -> List[Object]:
+        """All objects of a resource that the plugin declares, of all namespaces, in no particular order."""
+        return list(self._declared.get(resource, {}).values())
+
+    def write(self, effect: Any, plugin: str) -> None:
+        """Writes or deletes an object of a resource that the plugin declares, or records an event about one, in the background:
+        independently of any pod that is being placed. See outboard_plugin.effects.
+
+        Returns at once. The leading shim carries it out once, and not while another write of this plugin with the same key is
+        in progress. The outcome shows in the cache; a refused or failed write is also in the host's log. To retry, call again
+        after a second at the earliest."""
+        kind = effect.WhichOneof("action") if isinstance(effect, pb.Effect) else None
+        if kind not in BACKGROUND_WRITES or (kind == "record_event" and not effect.record_event.resource):
+            raise ValueError("only writes of objects, and events about objects, can be in the background")
+        message = pb.SyncResponse(effect=effect)
+        message.effect.plugin = plugin
+        self._send(message, f"write {effect.key} of {plugin}")
+
     def allow(self, pod_uid: str, plugin: str) -> None:
         """Allows a pod that waits at Permit for the plugin."""
         self._decide(pod_uid, plugin, True, "")
@@ -174,10 +208,20 @@ class Cluster:
         self._decide(pod_uid, plugin, False, message)
 
     def _decide(self, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
-        if self._push is None:
-            raise RuntimeError("a host without a cluster cache cannot decide on its own")
-        self._push(self.waiting.get(pod_uid, 0), pod_uid, plugin, allow, message)
+        decision = pb.WaitDecision(
+            attempt_id=self.waiting.get(pod_uid, 0), pod_uid=pod_uid, plugin=plugin, allow=allow, message=message
+        )
+        what = f"the decision that {plugin} {'allows' if allow else 'rejects'} pod {pod_uid}"
+        self._send(pb.SyncResponse(wait_decision=decision), what)
 
+    def _send(self, message: Any, what: str) -> None:
+        if self._push is None:
+            raise RuntimeError("a host without a cluster cache sends nothing on its own")
+        self._push(message, what)
+
+
+# Effects that need no pod, by the names of the contract.
+BACKGROUND_WRITES = ("put_object", "patch_object", "delete_object", "record_event")
 
 Verdict = Optional[Reject]
 
@@ -196,8 +240,14 @@ class Plugin:
     needed_fields: Sequence[str] = ()
     # The same for fields without which the plugin works too: the shim ignores those that it cannot send.
     optional_fields: Sequence[str] = ()
-    # (resource, action) of events that may help pods that the plugin rejected: ("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL").
+    # (resource, action) of events that may help pods that the plugin rejected: ("Node", "ADD"), ("Node", "UPDATE_NODE_LABEL");
+    # of a declared resource ("configmaps.v1", "ADD"), ("configmaps.v1", "UPDATE_OTHER"), ("configmaps.v1", "DELETE").
     wake_up_events: Sequence[Tuple[str, str]] = ()
+    # Resources beyond pods, nodes and namespaces whose objects the plugin reads (Cluster.find) or writes: ConfigMaps, custom
+    # resources, and others. They need a cluster cache; with inline_nodes a plugin can only write them.
+    declared_resources: Sequence[DeclaredResource] = ()
+    # The cluster cache, in every method except configure. The host sets it.
+    cluster: Cluster = Cluster()
     # Nodes come with each call, and the host has no cluster cache: it starts at once and needs no memory, but calls cost more
     # in large clusters. `cluster` is empty. All plugins of a host must have the same value.
     inline_nodes: bool = False
@@ -265,6 +315,15 @@ class Plugin:
         """Return Reject, Wait, or None to allow the pod. Called again for waiting pods when this host replaces another one or
         restarts."""
 
+    def pre_bind(self, pod: Pod, node: Node, done: Mapping[str, Any]) -> Union[Reject, NotYet, Sequence[Any], None]:
+        """Return Reject to release the node, NotYet, writes that the shim carries out before it binds the pod (see
+        outboard_plugin.effects), or None if the pod may be bound.
+
+        Called for every pod, after what `reserve` wrote, and again after each write that it returns. `done` has what the plugin
+        wrote for the pod: EffectResult by key. Writes that are done are not repeated, so it may return them each time; it may
+        return new ones in at most 8 answers. Use only the arguments and the cluster cache: this host may have started after
+        `reserve`. Not with inline_nodes."""
+
     def bind(self, pod: Pod, node: Node) -> Union[Reject, ShimBinds, Bound, None]:
         """Return ShimBinds, Bound, Reject if the bind failed, or None to leave the pod to the profile's next Bind plugin. The call
         holds up other pods."""
@@ -281,6 +340,7 @@ METHODS = {
     "SCORE": ("score", "score_nodes", "score_columns"),
     "RESERVE": ("reserve", "unreserve"),
     "PERMIT": ("permit",),
+    "PRE_BIND": ("pre_bind",),
     "BIND": ("bind",),
     "POST_BIND": ("post_bind",),
 }

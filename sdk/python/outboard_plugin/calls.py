@@ -18,7 +18,7 @@ MAX_STATES_BYTES = 16 << 10
 
 
 class Calls:
-    """Every service from PreEnqueue to PostBind, without PreBind.
+    """Every service from PreEnqueue to PostBind.
 
     Threading: one call at a time, under the host's lock.
     """
@@ -33,9 +33,12 @@ class Calls:
 
     @staticmethod
     def _plugins(session: Session, request: Any, point: str) -> List[Tuple[str, api.Plugin]]:
+        """The profile's plugins at the point, each with the leader's epoch and the current cluster cache."""
         enabled = session.profiles[request.header.profile].get(point_value(point), [])
         for _, plugin in enabled:
             plugin.leader_epoch = request.header.leader_epoch
+            if session.cache is not None:
+                plugin.cluster = session.cache.cluster
         return enabled
 
     @staticmethod
@@ -341,6 +344,33 @@ class Calls:
                     break
                 if isinstance(said, api.Wait):
                     response.waits.add(plugin=name, timeout_micros=int(said.seconds * 1_000_000))
+            return response
+
+    def PreBind(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context, minimum=True)
+            if len(request.effects) != len(request.results):
+                raise CallFailed("INVALID", "effects and results differ in number")
+            pod, node = self._pod(session, request.pod_uid, None), self._node_named(session, request)
+            call_info.enter(pod, request.header.attempt_id)
+            response = pb.PreBindResponse()
+            for name, plugin in self._plugins(session, request, "PRE_BIND"):
+                if node is None:
+                    # An error would make the shim ask again, and the node does not come back.
+                    return pb.PreBindResponse(rejection=answers.status(name, api.Unschedulable("the node is gone")))
+                pairs = zip(request.effects, request.results)
+                done = {effect.key: result for effect, result in pairs if effect.plugin == name}
+                try:
+                    said = plugin.pre_bind(pod, node, done)
+                    if isinstance(said, api.Reject):
+                        return pb.PreBindResponse(rejection=answers.status(name, said))
+                    if isinstance(said, api.NotYet):
+                        response.wait = True
+                        continue
+                    wanted = effects.of_plugin(name, said)
+                except Exception as error:  # pylint: disable=broad-except
+                    return pb.PreBindResponse(rejection=answers.failure(name, error))
+                response.effects.extend(effect for effect in wanted if effect.key not in done)
             return response
 
     def _with_node(self, request: Any, context: Any) -> Tuple[Session, Any, api.Node]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, Optional
 
 from outboard_plugin.api import Cluster, Node, Push
+from outboard_plugin.objects import Object
 from outboard_plugin.proto import pb
 
 
@@ -159,8 +160,12 @@ class ClusterCache:
         # Unknown kinds are ignored.
         if change.WhichOneof("object"):
             self.cluster.objects[self._key(change)] = change
+        if change.HasField("generic_object"):
+            found = Object(change.generic_object)
+            self.cluster._declared.setdefault(found.resource, {})[found.namespace, found.name] = found
 
     def _object_remove(self, named: Any) -> None:
+        self.cluster._declared.get(named.kind, {}).pop((named.namespace, named.name), None)
         self.cluster.objects.pop((named.kind, named.namespace, named.name), None)
 
     @staticmethod

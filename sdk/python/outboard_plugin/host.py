@@ -78,7 +78,7 @@ class Session:
     def begin_stream(self) -> queue.Queue[Any]:
         """Replaces the stream, its cluster cache and its attempts. Returns the queue of what the new stream sends."""
         self.stream += 1
-        self.cache = ClusterCache(self.push_decision)
+        self.cache = ClusterCache(self.push)
         self.attempts = {}
         self.connected = True
         self.pushes.put(None)
@@ -86,31 +86,27 @@ class Session:
         self._unanswered = {}
         return self.pushes
 
-    def push_decision(self, attempt_id: int, pod_uid: str, plugin: str, allow: bool, message: str) -> None:
-        push_id = next(self._push_ids)
+    def push(self, message: Any, what: str) -> None:
+        """Sends a message of a plugin to the shim; `what` names it in the log if the shim refuses it."""
+        message.push_id = next(self._push_ids)
         if len(self._unanswered) >= MAX_UNANSWERED_PUSHES:
             self._unanswered = {}
-        self._unanswered[push_id] = f"that {plugin} {'allows' if allow else 'rejects'} pod {pod_uid}"
-        self.pushes.put(
-            pb.SyncResponse(
-                wait_decision=pb.WaitDecision(
-                    attempt_id=attempt_id, pod_uid=pod_uid, plugin=plugin, allow=allow, message=message
-                ),
-                push_id=push_id,
-            )
-        )
+        self._unanswered[message.push_id] = what
+        self.pushes.put(message)
 
     def take_results(self, results: Iterable[Any]) -> None:
-        """Logs the pushes that the shim refused. SUPERSEDED is not a fault: the pod no longer waits."""
+        """Logs the pushes that the shim refused. SUPERSEDED and CONFLICT are not faults: the pod no longer waits, another write
+        is in progress, or the object has changed and the plugin decides again."""
         outcomes = pb.PushResult.Outcome
         for result in results:
             pushed = self._unanswered.pop(result.push_id, None)
-            if pushed is None or result.outcome in (pb.PushResult.OUTCOME_APPLIED, pb.PushResult.OUTCOME_SUPERSEDED):
+            harmless = (pb.PushResult.OUTCOME_APPLIED, pb.PushResult.OUTCOME_SUPERSEDED, pb.PushResult.OUTCOME_CONFLICT)
+            if pushed is None or result.outcome in harmless:
                 continue
             # The contract requires that unknown outcomes count as FAILED.
             known = result.outcome if result.outcome in outcomes.values() else pb.PushResult.OUTCOME_FAILED
             name = outcomes.Name(known).removeprefix("OUTCOME_")
-            log.warning("The shim refused the decision %s: %s: %s", pushed, name, result.message)
+            log.warning("The shim refused %s: %s: %s", pushed, name, result.message)
 
 
 def add_problem(problems: Any, profile: str, message: str, plugin: str = "", field: str = "", warning: bool = False) -> None:
@@ -121,6 +117,30 @@ def add_problem(problems: Any, profile: str, message: str, plugin: str = "", fie
 def point_value(name: str) -> int:
     """The contract's value of an extension point: "FILTER"."""
     return int(pb.ExtensionPoint.Value("EXTENSION_POINT_" + name))
+
+
+def plugin_info(plugin: api.Plugin, inline_nodes: bool) -> Any:
+    """What the plugin declares. Raises ValueError for what the contract, or a host without a cluster cache, does not have."""
+    name, points = api.name_of(plugin), api.points_of(plugin)
+    info = pb.PluginInfo(
+        name=name,
+        extension_points=map(point_value, points),
+        default_weight=plugin.weight,
+        needed_fields=plugin.needed_fields,
+        optional_fields=plugin.optional_fields,
+    )
+    for resource, action in plugin.wake_up_events:
+        info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value("ACTION_" + action)])
+    for declared in plugin.declared_resources:
+        if inline_nodes and not declared.verbs and not declared.optional:
+            raise ValueError(f"{name} reads {declared.resource}, which needs a cluster cache: not with inline_nodes")
+        verbs = [pb.DeclaredResource.Verb.Value("VERB_" + verb) for verb in declared.verbs]
+        info.declared_resources.add(resource=declared.resource, verbs=verbs, optional=declared.optional)
+    if "PRE_BIND" in points:
+        if inline_nodes:
+            raise ValueError(f"{name} has pre_bind, which needs a cluster cache: not with inline_nodes")
+        info.interests.add(extension_point=point_value("PRE_BIND"), every_pod=True)
+    return info
 
 
 class Host:
@@ -143,6 +163,7 @@ class Host:
         self.inline_nodes = inline_nodes
         # Nodes that come with calls come in columns.
         self.columns = inline_nodes and api.uses_columns(plugins)
+        self.infos = [plugin_info(plugin, inline_nodes) for plugin in plugins]
         self.build, self.digest = build, digest
         self.instance = instance
         self.started = time.time()
@@ -167,16 +188,7 @@ class Host:
             response.capabilities.append(pb.CAPABILITY_INLINE_NODES)
         if self.columns:
             response.capabilities.append(pb.CAPABILITY_NODE_COLUMNS)
-        for name, plugin in self.plugins.items():
-            info = response.plugins.add(
-                name=name,
-                extension_points=[point_value(point) for point in api.points_of(plugin)],
-                default_weight=plugin.weight,
-                needed_fields=plugin.needed_fields,
-                optional_fields=plugin.optional_fields,
-            )
-            for resource, action in plugin.wake_up_events:
-                info.wake_up_events.add(resource=resource, actions=[pb.ClusterEvent.Action.Value("ACTION_" + action)])
+        response.plugins.extend(self.infos)
         return response
 
     def Configure(self, request: Any, context: Any) -> Any:  # noqa: N802

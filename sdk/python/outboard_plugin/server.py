@@ -41,10 +41,13 @@ POD_SERVICES = {
     "ScoreService": ("Score",),
     "ReserveService": ("Reserve", "Unreserve"),
     "PermitService": ("Permit",),
+    "PreBindService": ("PreBind",),
     "BindService": ("Bind",),
     "PostBindService": ("PostBind",),
 }
 RAW_SERVICES = ("FilterService", "ScoreService")
+# Only with a cluster cache.
+CACHE_SERVICES = ("ClusterStateService", "PreBindService")
 
 
 def _fail(context: Any, failed: CallFailed) -> None:
@@ -80,7 +83,7 @@ def register(host: Host, server: Any) -> None:
     calls = Calls(host)
     for owner, names in ((host, HOST_SERVICES), (calls, POD_SERVICES)):
         for service, methods in names.items():
-            if service == "ClusterStateService" and host.inline_nodes:
+            if service in CACHE_SERVICES and host.inline_nodes:
                 continue
             if service in RAW_SERVICES and host.inline_nodes:
                 _add_raw(service, methods[0], getattr(calls, methods[0]), server)

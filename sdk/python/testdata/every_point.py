@@ -3,7 +3,7 @@ filter and score in columns without a cluster cache (`columns`)."""
 
 import sys
 
-from outboard_plugin import Plugin, Unschedulable, Wait, serve
+from outboard_plugin import Plugin, Unschedulable, Wait, effects, serve
 
 
 class EveryPoint(Plugin):
@@ -43,6 +43,11 @@ class EveryPoint(Plugin):
             return Unschedulable("not now")
 
 
+class WithCache(EveryPoint):
+    def pre_bind(self, pod, node, done):
+        return [effects.patch_pod("seen", {"example.com/seen": node.name})]
+
+
 class PermitOnly(Plugin):
     def permit(self, pod, node):
         if pod.name == "tolerant":
@@ -64,5 +69,5 @@ class InColumns(Plugin):
 
 
 what = sys.argv.pop(1)
-plugin = {"permit": PermitOnly, "columns": InColumns}.get(what, EveryPoint)()
-serve(plugin, inline_nodes=what in ("every_inline", "columns"))
+plugins = {"every": WithCache, "every_inline": EveryPoint, "permit": PermitOnly, "columns": InColumns}
+serve(plugins[what](), inline_nodes=what in ("every_inline", "columns"))

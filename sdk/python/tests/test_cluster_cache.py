@@ -2,7 +2,7 @@
 
 import unittest
 
-from outboard_plugin import Node, requests
+from outboard_plugin import Cluster, Node, effects, requests
 from outboard_plugin.cluster_cache import ClusterCache, CacheError
 from outboard_plugin.proto import pb
 
@@ -112,6 +112,46 @@ class ClusterCacheTest(unittest.TestCase):
         self.apply({"object_upsert": pb.ClusterObject()}, {"object_remove": pb.ObjectReference(kind="New", name="a")})
         self.assertEqual(self.cluster.objects, {})
 
+    def generic(self, name, json, namespace="ns", resource="configmaps.v1", **fields):
+        made = pb.GenericObject(resource=resource, namespace=namespace, name=name, json=json, **fields)
+        return {"object_upsert": pb.ClusterObject(generic_object=made)}
+
+    def test_objects_of_declared_resources_are_found_by_name(self):
+        self.apply(
+            self.generic("a", '{"data": {"limit": "3"}}', uid="u", resource_version="7"),
+            self.generic("a", "{}", namespace="other"),
+            self.generic("a", "{}", namespace="", resource="widgets.v1.example.com", deleting=True),
+        )
+        found = self.cluster.find("configmaps.v1", "a", "ns")
+        self.assertEqual((found.resource, found.namespace, found.name), ("configmaps.v1", "ns", "a"))
+        self.assertEqual((found.uid, found.resource_version, found.deleting), ("u", "7", False))
+        self.assertTrue(self.cluster.find("widgets.v1.example.com", "a").deleting)
+        self.assertEqual(sorted(one.namespace for one in self.cluster.find_all("configmaps.v1")), ["ns", "other"])
+        self.assertIsNone(self.cluster.find("configmaps.v1", "a"))
+        self.assertIsNone(self.cluster.find("jobs.v1.batch", "a", "ns"))
+        self.assertEqual(self.cluster.find_all("jobs.v1.batch"), [])
+        self.apply(self.generic("a", '{"data": {"limit": "4"}}'))
+        self.assertEqual(self.cluster.find("configmaps.v1", "a", "ns").at("data", "limit"), "4")
+        self.assertEqual(found.at("data", "limit"), "3", "an object that a plugin holds does not change")
+        self.apply({"object_remove": pb.ObjectReference(kind="configmaps.v1", namespace="ns", name="a")})
+        self.assertIsNone(self.cluster.find("configmaps.v1", "a", "ns"))
+        self.assertEqual([one.namespace for one in self.cluster.find_all("configmaps.v1")], ["other"])
+        # A new snapshot replaces all.
+        self.begin(self.cache)
+        self.assertEqual(self.cluster.find_all("configmaps.v1"), [])
+
+    def test_the_content_of_an_object_may_have_any_form(self):
+        self.apply(self.generic("a", '{"data": {"limit": "3", "list": [1]}, "text": "x"}'))
+        found = self.cluster.find("configmaps.v1", "a", "ns")
+        self.assertEqual(found.at("data", "limit"), "3")
+        self.assertEqual(found.at("data"), {"limit": "3", "list": [1]})
+        for path in (("data", "other"), ("other", "limit"), ("text", "x"), ("data", "list", "0")):
+            self.assertIsNone(found.at(*path), path)
+        for text in ("[]", "3", "", "{"):
+            self.apply(self.generic("a", text))
+            found = self.cluster.find("configmaps.v1", "a", "ns")
+            self.assertEqual((found.content, found.at("data")), ({}, None), text)
+
     def test_contradicting_changes_are_rejected(self):
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         for change in (
@@ -125,12 +165,48 @@ class ClusterCacheTest(unittest.TestCase):
 
     def test_decisions_are_pushed_with_the_attempt_that_waits(self):
         pushed = []
-        self.begin(ClusterCache(lambda *said: pushed.append(said)))
+        self.begin(ClusterCache(lambda message, what: pushed.append((message.wait_decision, what))))
         self.apply(self.node(0, "a"), self.pod("p"), order=[0])
         self.apply(self.place("p", pb.PLACEMENT_STATE_WAITING, 0))
         self.cluster.allow("p", "Gang")
         self.cluster.reject("p", "Gang", "no")
-        self.assertEqual(pushed, [(7, "p", "Gang", True, ""), (7, "p", "Gang", False, "no")])
+        allows = pb.WaitDecision(attempt_id=7, pod_uid="p", plugin="Gang", allow=True)
+        rejects = pb.WaitDecision(attempt_id=7, pod_uid="p", plugin="Gang", message="no")
+        self.assertEqual(
+            pushed,
+            [(allows, "the decision that Gang allows pod p"), (rejects, "the decision that Gang rejects pod p")],
+        )
+
+    def test_writes_without_a_pod_are_pushed_with_the_plugins_name(self):
+        pushed = []
+        self.begin(ClusterCache(lambda message, what: pushed.append((message.effect, what))))
+        self.apply(self.generic("a", "{}", uid="u", resource_version="7"))
+        found = self.cluster.find("configmaps.v1", "a", "ns")
+        wanted = [
+            effects.create_object("k", "configmaps.v1", "b", {}),
+            effects.replace_object("k", found, {}),
+            effects.patch_object("k", found, {}),
+            effects.delete_object("k", found),
+            effects.record_object_event("k", found, "ConfigMap", "Read", "Reading", "note"),
+        ]
+        for effect in wanted:
+            self.cluster.write(effect, "P")
+            self.assertEqual(effect.plugin, "", "the plugin's own message stays as it is")
+            effect.plugin = "P"
+        self.assertEqual(pushed, [(effect, "write k of P") for effect in wanted])
+        # These need a pod.
+        for effect in (effects.patch_pod("k", {"a": "1"}), effects.record_event("k", "Held", "Holding", "note"), pb.Effect(), None):
+            with self.assertRaises(ValueError):
+                self.cluster.write(effect, "P")
+        self.assertEqual(len(pushed), len(wanted))
+
+    def test_without_a_cluster_cache_nothing_is_pushed(self):
+        for send in (
+            lambda: Cluster().allow("p", "Gang"),
+            lambda: Cluster().write(effects.create_object("k", "configmaps.v1", "b", {}), "P"),
+        ):
+            with self.assertRaises(RuntimeError):
+                send()
 
 
 class InlineNodeTest(unittest.TestCase):

@@ -249,7 +249,7 @@ class ColumnsHostTest(unittest.TestCase):
         self.host = Host([Labels(), Busy()], "build", "digest", "me", inline_nodes=True)
         self.calls = Calls(self.host)
         self.context = types.SimpleNamespace(time_remaining=lambda: 1.0)
-        request = pb.ConfigureRequest(session_id="s", cycle_deadline_millis=100)
+        request = pb.ConfigureRequest(session_id="s", instance="me", cycle_deadline_micros=100_000)
         profile = request.profiles.add(name="p")
         profile.points.add(extension_point=pb.EXTENSION_POINT_FILTER, plugins=["Labels", "Busy"])
         profile.points.add(extension_point=pb.EXTENSION_POINT_SCORE, plugins=["Busy"])
@@ -257,7 +257,7 @@ class ColumnsHostTest(unittest.TestCase):
         self.sent = random_nodes(random.Random(3), 9)
 
     def header(self):
-        return pb.CallHeader(session_id="s", instance="me", attempt_id=1, exact_version=1, profile="p")
+        return pb.CallHeader(session_id="s", attempt_id=1, exact_version=1, profile="p")
 
     def search(self, **fields):
         search = pb.NodeSearch(nodes=pb.NodeSet(slots=range(9)), num_feasible_nodes_to_find=9)

@@ -41,7 +41,7 @@ class StatesTest(unittest.TestCase):
     def start(self, placement=None):
         """A host whose snapshot has node n and pod p, and the pod's placement."""
         host = Host([Devices(), Seats()], "build", "digest", "me")
-        request = pb.ConfigureRequest(session_id="s")
+        request = pb.ConfigureRequest(session_id="s", instance="me")
         profile = request.profiles.add(name="p")
         for point in ("RESERVE", "BIND"):
             number = pb.ExtensionPoint.Value("EXTENSION_POINT_" + point)
@@ -59,7 +59,7 @@ class StatesTest(unittest.TestCase):
         return host, cache
 
     def call(self, method, request, host=None):
-        request.header.CopyFrom(pb.CallHeader(session_id="s", instance="me", attempt_id=1, min_version=1, profile="p"))
+        request.header.CopyFrom(pb.CallHeader(session_id="s", attempt_id=1, min_version=1, profile="p"))
         request.pod_uid, request.node_name = "p", "n"
         return getattr(Calls(host or self.host), method)(request, Context())
 
