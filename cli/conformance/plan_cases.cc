@@ -7,7 +7,6 @@
 #include "cli/conformance/answers.h"
 #include "cli/conformance/fused.h"
 #include "cli/conformance/session.h"
-#include "proto/short_names.h"
 
 namespace outboard::conformance {
 namespace {

@@ -16,6 +16,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/log_name.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
@@ -217,7 +218,7 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   state.taken += absl::FromChrono(Clock::now() - begin);
   if (state.taken > args_.slow_call && !state.warned) {
     state.warned = true;
-    LOG(WARNING) << kName << ": Filter for pod " << attempt.pod().uid() << " took longer than "
+    LOG(WARNING) << kName << ": Filter for " << sdk::LogName(attempt) << " took longer than "
                  << args_.slow_call;
   }
 }
