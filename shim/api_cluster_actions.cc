@@ -101,7 +101,8 @@ void ApiClusterActions::RecordPreempted(const kube::PodObject& victim, const std
 void ApiClusterActions::RecordEvent(const scheduler::EffectOrder& order, absl::Time now) {
   const std::string& profile =
       order.pod == nullptr ? order.profile : order.pod->pod.scheduler_name();
-  absl::StatusOr<bind::PodEvent> event = bind::PluginEvent(order.effect, order.pod.get(), profile);
+  absl::StatusOr<bind::ObjectEvent> event =
+      bind::PluginEvent(order.effect, order.pod.get(), profile);
   absl::Status status = event.status();
   const bool is_allowed = status.ok() && event_rate_limit_.Take(order.effect.plugin(), now);
   if (is_allowed) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/call_errors/call_errors.h"
 #include "proto/short_names.h"
 
 namespace outboard::conformance {
@@ -444,6 +445,30 @@ absl::Status ExpectAlive(const Session& session, uint64_t attempt) {
   // Cases that send their own snapshot send that of MakeCluster.
   return ExpectOk(
       session.PreFilter(attempt, (pending.empty() ? MakePod("plain") : pending[0]).uid()));
+}
+
+absl::Status ExpectStreamRefused(Session* session, const std::string& what) {
+  const bool asked_again = session->sync().Await(
+      [](const std::vector<SyncResponse>& received) {
+        return std::any_of(received.begin(), received.end(),
+                           [](const SyncResponse& response) { return response.has_resync(); });
+      },
+      kSoon);
+  // Requesting a snapshot is allowed instead of ending the stream.
+  if (!asked_again) {
+    grpc::Status status;
+    if (!session->sync().AwaitEnd(absl::ZeroDuration(), &status))
+      return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
+    const auto error = call_errors::CallErrorOf(status);
+    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION || !error.has_value() ||
+        error->reason() != CallError::REASON_INVALID) {
+      return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
+    }
+  }
+  // After that, a snapshot must work.
+  session->OpenStream();
+  session->SendSnapshot(MakeCluster(5), 20);
+  return ExpectAlive(*session, 1);
 }
 
 }  // namespace outboard::conformance

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "cli/conformance/node_columns.h"
 #include "cli/conformance/session.h"
 #include "outboard/v1beta1/cycle.pb.h"
 #include "outboard/v1beta1/effect.pb.h"
@@ -67,6 +68,31 @@ size_t ProcessedNodes(const Round& full, const std::vector<uint32_t>& list, size
 
 // CycleRequest.percentage_of_nodes_to_score.
 size_t EnoughNodes(size_t nodes, uint32_t percentage);
+
+// `complete` of a host without a cache, with a node less and a node more than it names, must be
+// refused.
+template <typename Request>
+absl::Status ExpectOtherNodesRefused(const Session& session, const Request& complete) {
+  Request request = complete;
+  if (complete.has_node_columns()) {
+    RemoveLastNode(request.mutable_node_columns());
+  } else {
+    request.mutable_inline_nodes()->RemoveLast();
+  }
+  CONFORMANCE_TRY(
+      ExpectError(session.Call(request), {v1beta1::CallError::REASON_INVALID}, kInlineComplete));
+  request = complete;
+  if (complete.has_node_columns()) {
+    RepeatFirstNode(request.mutable_node_columns());
+  } else {
+    *request.add_inline_nodes() = complete.inline_nodes(0);
+  }
+  return ExpectError(session.Call(request), {v1beta1::CallError::REASON_INVALID}, kInlineComplete);
+}
+
+// Checks that the host refuses the last message on the session's stream as specified in
+// cluster_state.proto, and accepts a snapshot on a new one. `what`: the message, in words.
+absl::Status ExpectStreamRefused(Session* session, const std::string& what);
 
 // Checks that the host answers at the session's version: by a PreFilter if it has such plugins,
 // else by its readiness. The usual way to wait for a snapshot.

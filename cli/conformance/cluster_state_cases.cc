@@ -4,7 +4,6 @@
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
-#include "proto/call_errors/call_errors.h"
 
 namespace outboard::conformance {
 namespace {
@@ -76,8 +75,7 @@ absl::Status AcksEveryVersion(const Kit& kit) {
   return absl::OkStatus();
 }
 
-// Sends messages on a stream of a configured session. The stream must end as specified in
-// cluster_state.proto.
+// Sends messages on a stream of a configured session. The host must refuse them.
 absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::string& what,
                            const std::vector<SyncRequest>& messages) {
   Session session(kit);
@@ -86,27 +84,7 @@ absl::Status ExpectRefused(const Kit& kit, bool after_snapshot, const std::strin
   session.OpenStream();
   if (after_snapshot) session.SendSnapshot(MakeCluster(5), 10);
   for (const SyncRequest& message : messages) session.Send(message);
-  grpc::Status status;
-  const bool asked_again = session.sync().Await(
-      [](const std::vector<SyncResponse>& received) {
-        return std::any_of(received.begin(), received.end(),
-                           [](const SyncResponse& response) { return response.has_resync(); });
-      },
-      kSoon);
-  // Requesting a snapshot is allowed instead of ending the stream.
-  if (!asked_again) {
-    if (!session.sync().AwaitEnd(absl::ZeroDuration(), &status))
-      return Wrong(kSyncRefuses, absl::StrCat(what, " is accepted"));
-    const auto error = call_errors::CallErrorOf(status);
-    if (status.error_code() != grpc::StatusCode::FAILED_PRECONDITION || !error.has_value() ||
-        error->reason() != CallError::REASON_INVALID) {
-      return Wrong(kSyncRefuses, absl::StrCat(what, " ends the stream with ", Describe(status)));
-    }
-  }
-  // After that, a snapshot must work.
-  session.OpenStream();
-  session.SendSnapshot(MakeCluster(5), 20);
-  return ExpectAlive(session, 1);
+  return ExpectStreamRefused(&session, what);
 }
 
 SyncRequest Message(SyncRequest::Phase phase, int64_t version, std::vector<Change> changes = {}) {

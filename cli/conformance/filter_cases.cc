@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
 #include "cli/conformance/session.h"
+#include "proto/short_names.h"
 
 namespace outboard::conformance {
 namespace {
@@ -154,10 +155,23 @@ absl::Status Enough(const Kit& kit) {
   return absl::OkStatus();
 }
 
+absl::Status InlineErrors(const Session& session) {
+  const FilterRequest complete = FilterOf(session, 1, {0, 1, 2});
+  CONFORMANCE_TRY(ExpectOtherNodesRefused(session, complete));
+  FilterRequest request = complete;
+  request.mutable_simulation()->add_nodes()->set_slot(0);  // one node, and three come with it
+  CONFORMANCE_TRY(ExpectError(session.Call(request), {CallError::REASON_INVALID}, kInlineComplete));
+  request.clear_simulation();
+  request.clear_inline_nodes();
+  request.clear_node_columns();
+  return ExpectError(session.Call(request), {CallError::REASON_INVALID}, kFilterWhat);
+}
+
 absl::Status Errors(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
+  if (session.is_inline()) return InlineErrors(session);
   CONFORMANCE_TRY(ExpectError(session.Filter(1, About({1, 9})), {CallError::REASON_OBJECT_UNKNOWN},
                               kObjectUnknown));
   CONFORMANCE_TRY(ExpectError(session.Filter(1, About({4294967295u})),
@@ -187,6 +201,9 @@ absl::Status Hypotheses(const Kit& kit) {
         Verdicts verdicts;
         std::vector<uint32_t> feasible;
         CONFORMANCE_TRY(CheckFilter(kit, plain.message, list, list.size(), &verdicts, &feasible));
+        if (plain.message.has_error())
+          return Wrong(kSimulatedFailure,
+                       absl::StrCat("pod ", pod.name(), ": Filter returns `error`"));
         if (verdicts != round.verdicts)
           return Wrong(
               kHypotheses,
@@ -228,6 +245,39 @@ absl::Status Hypotheses(const Kit& kit) {
         }
         return absl::OkStatus();
       });
+}
+
+// The node that a search ends at because a plugin fails is rejected by that plugin in a simulation.
+absl::Status SimulatedFailure(const Kit& kit) {
+  Session session(kit);
+  CONFORMANCE_TRY(session.Open(MakeCluster()));
+  uint64_t attempt = 0;
+  bool any = false;
+  for (const Pod& pod : session.cluster().pending) {
+    Round round;
+    CONFORMANCE_TRY(RunRound(session, ++attempt, pod.uid(), &round, Until::kFilter));
+    const uint32_t failed = round.filter.processed();
+    if (!round.filter.has_error() || failed >= round.list.size()) continue;
+    any = true;
+    NodeSimulation simulation;
+    simulation.add_nodes()->set_slot(round.list[failed]);
+    const auto simulated = session.Simulate(attempt, simulation);
+    CONFORMANCE_TRY(ExpectOk(simulated));
+    Verdicts verdicts;
+    std::vector<uint32_t> feasible;
+    CONFORMANCE_TRY(CheckFilter(kit, simulated.message, {0}, 1, &verdicts, &feasible));
+    PluginStatus verdict;
+    if (!simulated.message.has_error() && verdicts.count(0) != 0 &&
+        verdict.ParseFromString(verdicts.at(0)) &&
+        verdict.plugin() == round.filter.error().plugin() &&
+        verdict.code() == CODE_UNSCHEDULABLE_AND_UNRESOLVABLE)
+      continue;
+    return Wrong(kSimulatedFailure,
+                 absl::StrCat("pod ", pod.name(), ": ", round.filter.error().plugin(),
+                              " fails on slot ", round.list[failed], ", and simulated it has ",
+                              verdict.plugin(), ": ", ShortName(verdict.code())));
+  }
+  return any ? absl::OkStatus() : Skipped("no plugin fails on a node of the kit");
 }
 
 absl::Status HypothesesErrors(const Kit& kit) {
@@ -350,7 +400,8 @@ std::vector<Case> FilterCases() {
       {kService, "start-offset", "another start offset gets the same verdicts", StartOffset},
       {kService, "first-only", "if one feasible node is enough, it is the first", FirstOnly},
       {kService, "enough", "the search ends exactly when enough nodes are feasible", Enough},
-      {kService, "errors", "unknown and duplicate slots return an error", Errors},
+      {kService, "errors",
+       "unknown and duplicate slots return an error, or other nodes than the call names", Errors},
       {kService, "hypotheses", "simulated nodes without some pods, and with them again",
        Hypotheses},
       {kService, "hypotheses-errors", "invalid simulated nodes return an error", HypothesesErrors},

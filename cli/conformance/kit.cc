@@ -78,6 +78,19 @@ std::string WhyNot(const Kit& kit, const Case& one) {
                                 "QueueSortService/sort-keys",
                                 "PreEnqueueService/pre-enqueue",
                                 "ClusterStateService/fuzzed-calls"};
+  static const auto* const kWithoutCache = new std::set<std::string>{
+      "PreFilterService/well-formed",   "PreFilterService/again",
+      "PreFilterService/wrong-headers", "PreFilterService/missing-fields",
+      "FilterService/well-formed",      "FilterService/again",
+      "FilterService/given-nodes",      "FilterService/errors",
+      "FilterService/hypotheses",       "FilterService/simulated-failure",
+      "FilterService/columns",          "ScoreService/columns",
+      "ScoreService/well-formed",       "ScoreService/again",
+      "ScoreService/some-nodes",        "ScoreService/errors",
+      "ReserveService/reserve",         "PermitService/permit",
+      "PermitService/permit-resumed",   "BindService/bind",
+      "PostBindService/post-bind",      "QueueSortService/sort-keys",
+      "PreEnqueueService/pre-enqueue",  "ClusterStateService/fuzzed-calls"};
   if (kWithoutCache->count(absl::StrCat(service, "/", one.name)) == 0)
     return "it needs a cache, which a host with INLINE_NODES does not have";
   return "";
@@ -227,9 +240,8 @@ std::string Kit::NewSessionId() const {
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
-       {PluginHostCases, SessionCases, ClusterStateCases, CacheCases, QueueCases, AttemptCases,
-        FilterCases, ScoreCases, ColumnCases, CycleCases, PlanCases, PlacementCases, PostFilterCases,
-        FuzzCases}) {
+       {PluginHostCases, ClusterStateCases, CacheCases, TraceCases, QueueCases, AttemptCases,
+        FilterCases, ScoreCases, CycleCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -114,6 +114,7 @@ std::vector<Case> PluginHostCases();
 std::vector<Case> SessionCases();
 std::vector<Case> ClusterStateCases();
 std::vector<Case> CacheCases();
+std::vector<Case> TraceCases();
 std::vector<Case> QueueCases();
 std::vector<Case> AttemptCases();
 std::vector<Case> FilterCases();

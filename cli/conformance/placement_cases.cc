@@ -14,8 +14,8 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
 constexpr size_t kSummaryBytes = 32 << 10;
 constexpr int kMaxCandidates = 32;
-constexpr size_t kMaxAnnotations = 64;
-constexpr size_t kMaxAnnotationBytes = 64 << 10;
+constexpr size_t kMaxAnnotations = 256;
+constexpr size_t kMaxAnnotationBytes = 256 << 10;
 
 template <typename Request>
 Request About(const Session& session, uint64_t attempt, const Pod& pod, const std::string& node) {

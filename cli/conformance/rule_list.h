@@ -39,6 +39,8 @@
   R(kColumnsInline, "plugin_host.proto", "Capability.NODE_COLUMNS",                                \
     "With INLINE_NODES, without which the shim rejects the host")                                  \
   R(kColumnParts, "node_columns.proto", "NODE_COLUMNS", "These parts have no form in columns")     \
+  R(kInlineComplete, "inline_node.proto", "INLINE_NODES",                                          \
+    "answers INVALID to one of these calls without the pod, or with more or fewer nodes")          \
   R(kInfoAnswers, "handshake.proto", "HandshakeService.Handshake",                                 \
     "Idempotent; answers in every state")                                                          \
   R(kInfoPlugins, "plugin_host.proto", "PluginHostService.GetHostInfo",                            \

@@ -37,6 +37,8 @@
   R(kFilterEnough, "filter.proto", "NodeSearch.num_feasible_nodes_to_find",                        \
     "The search ends at one more feasible node than this, which is not counted")                   \
   R(kHypotheses, "filter.proto", "NodeSimulation.nodes", "Evaluated in order, as nodes of a list") \
+  R(kSimulatedFailure, "filter.proto", "NodeSimulation.nodes",                                     \
+    "a plugin that fails on a node rejects it with UNSCHEDULABLE_AND_UNRESOLVABLE")                \
   R(kHypothesesLimit, "filter.proto", "NodeSimulation.nodes", "At most 65,536")                    \
   R(kHypothesisContinues, "filter.proto", "SimulatedNode.continues",                               \
     "Begin where the previous simulated node in the list ended, which has the same node")          \
@@ -147,7 +149,7 @@
   R(kBindOutcome, "bind.proto", "BindResponse.outcome", "An answer without an outcome")            \
   R(kBindPlugin, "bind.proto", "BindRequest.plugin", "The plugin that is asked")                   \
   R(kBindAnnotations, "bind.proto", "ShimBinds.annotations",                                       \
-    "At most 64, together at most 64 KiB")                                                         \
+    "At most 256, keys and values together at most 256 KiB")                                       \
   R(kPostBindAgain, "post_bind.proto", "PostBindService.PostBind", "Repeating one is harmless")
 
 #endif  // OUTBOARD_CLI_CONFORMANCE_RULE_LIST_POINTS_H_

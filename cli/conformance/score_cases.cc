@@ -66,10 +66,18 @@ absl::Status SomeNodes(const Kit& kit) {
                        });
 }
 
+absl::Status InlineErrors(const Session& session) {
+  CONFORMANCE_TRY(
+      ExpectOtherNodesRefused(session, AboutNodes<ScoreRequest>(session, 1, {0, 1, 2})));
+  if (!session.kit().Has(EXTENSION_POINT_PRE_SCORE)) return absl::OkStatus();
+  return ExpectOtherNodesRefused(session, AboutNodes<PreScoreRequest>(session, 1, {0, 1, 2}));
+}
+
 absl::Status Errors(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(9)));
   CONFORMANCE_TRY(ExpectOk(session.PreFilter(1, session.cluster().pending[0].uid())));
+  if (session.is_inline()) return InlineErrors(session);
   CONFORMANCE_TRY(
       ExpectError(session.Score(1, {0, 9}), {CallError::REASON_OBJECT_UNKNOWN}, kObjectUnknown));
   CONFORMANCE_TRY(
@@ -89,7 +97,8 @@ std::vector<Case> ScoreCases() {
        WellFormed},
       {kService, "again", "the same nodes get the same scores", Again},
       {kService, "some-nodes", "as many scores as nodes, for few nodes too", SomeNodes},
-      {kService, "errors", "unknown and duplicate slots return an error", Errors},
+      {kService, "errors",
+       "unknown and duplicate slots return an error, or other nodes than the call names", Errors},
   };
 }
 

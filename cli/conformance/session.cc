@@ -213,19 +213,22 @@ Answer<FilterResponse> Session::Simulate(uint64_t attempt, NodeSimulation simula
 
 Answer<PreScoreResponse> Session::PreScore(uint64_t attempt,
                                            const std::vector<uint32_t>& slots) const {
-  PreScoreRequest request;
-  *request.mutable_header() = Header(attempt);
-  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-  Complete(&request);
-  return Call(request);
+  return Call(AboutNodes<PreScoreRequest>(*this, attempt, slots));
 }
 
 Answer<ScoreResponse> Session::Score(uint64_t attempt, const std::vector<uint32_t>& slots) const {
-  ScoreRequest request;
-  *request.mutable_header() = Header(attempt);
-  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
-  Complete(&request);
-  return Call(request);
+  return Call(AboutNodes<ScoreRequest>(*this, attempt, slots));
+}
+
+FilterRequest FilterOf(const Session& session, uint64_t attempt,
+                       const std::vector<uint32_t>& slots) {
+  FilterRequest request;
+  *request.mutable_header() = session.Header(attempt);
+  NodeSearch* const search = request.mutable_search();
+  search->mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  search->set_num_feasible_nodes_to_find(static_cast<uint32_t>(slots.size()));
+  session.Complete(&request);
+  return request;
 }
 
 Answer<ProbeResponse> Session::Probe() const {

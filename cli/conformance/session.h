@@ -139,6 +139,18 @@ class Session {
   bool introduced_ = false;
 };
 
+// Complete requests of an attempt about these nodes, after Session::PreFilter.
+v1beta1::FilterRequest FilterOf(const Session& session, uint64_t attempt,
+                                const std::vector<uint32_t>& slots);
+template <typename Request>
+Request AboutNodes(const Session& session, uint64_t attempt, const std::vector<uint32_t>& slots) {
+  Request request;
+  *request.mutable_header() = session.Header(attempt);
+  request.mutable_nodes()->mutable_slots()->Add(slots.begin(), slots.end());
+  session.Complete(&request);
+  return request;
+}
+
 }  // namespace outboard::conformance
 
 #endif  // OUTBOARD_CLI_CONFORMANCE_SESSION_H_

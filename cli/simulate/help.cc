@@ -120,8 +120,10 @@ Fields:
                  terms, if a plugin reports them, the parts of its raw score
   nominatedNode  the node on which it preempts; else empty
   victims        the pods that it evicts, for its group also elsewhere
-  effects        writes that plugins ordered before the bind: {put | patch | delete: {resource,
-                 namespace, name, status, body}}; absent without any
+  effects        what plugins ordered before the bind: {put | patch | delete: {resource, namespace,
+                 name, status, body}}; {patchPod: {setAnnotations, removeAnnotations, setLabels,
+                 removeLabels}}; {condition: {type, status, reason, message}}; {event: {resource,
+                 namespace, name, type, reason, action, note}}; absent without any
   priority       spec.priority
   scheduler      spec.schedulerName, which names the profile
   attempt        from 1; 0: it was not tried

@@ -32,6 +32,25 @@ class OutputSchemaTest : public ::testing::Test {
     return CheckSchema(schema_, {{"$ref", absl::StrCat("#/$defs/", definition)}}, line);
   }
 
+  // One of each kind.
+  static std::vector<v1beta1::Effect> PodEffects() {
+    std::vector<v1beta1::Effect> effects(3);
+    v1beta1::PatchPod* const patch = effects[0].mutable_patch_pod();
+    (*patch->mutable_set_annotations())["b"] = "2";
+    (*patch->mutable_set_annotations())["a"] = "1";
+    patch->add_remove_labels("l");
+    v1beta1::SetPodCondition* const condition = effects[1].mutable_set_pod_condition();
+    condition->set_type("example.com/Held");
+    condition->set_status(v1beta1::CONDITION_STATUS_FALSE);
+    condition->set_reason("NotYet");
+    v1beta1::RecordEvent* const event = effects[2].mutable_record_event();
+    event->set_type(v1beta1::RecordEvent::TYPE_WARNING);
+    event->set_reason("Held");
+    event->set_action("Holding");
+    event->set_note("not yet");
+    return effects;
+  }
+
   // A report with every field.
   static AttemptReport Whole() {
     AttemptReport report;
@@ -42,6 +61,8 @@ class OutputSchemaTest : public ::testing::Test {
     report.scores["n1"] = {90, {{"GPUAware", 90}}, {{"GPUAware", {{"memoryGB", 8.5}}}}};
     report.effects = {
         R"({"put":{"resource":"r","namespace":"n","name":"o","status":false,"body":{}}})"};
+    for (const v1beta1::Effect& effect : PodEffects())
+      report.effects.push_back(DescribeEffect(effect));
     report.victims = {"default/v"};
     report.reasons = {{"Insufficient cpu", 1}};
     report.attempt = 1;
@@ -64,6 +85,22 @@ TEST_F(OutputSchemaTest, HasEveryFieldOfAReport) {
   EXPECT_THAT(
       Check(Json::parse(ToJsonLine(PodDifference{{Whole(), {}}, {Whole(), {}}})), "difference"),
       IsEmpty());
+}
+
+TEST_F(OutputSchemaTest, EffectsOnThePodAreListed) {
+  const std::vector<v1beta1::Effect> effects = PodEffects();
+  EXPECT_EQ(DescribeEffect(effects[0]),
+            R"({"patchPod":{"setAnnotations":{"a":"1","b":"2"},"removeAnnotations":[],)"
+            R"("setLabels":{},"removeLabels":["l"]}})");
+  EXPECT_EQ(DescribeEffect(effects[1]),
+            R"({"condition":{"type":"example.com/Held","status":"False","reason":"NotYet",)"
+            R"("message":""}})");
+  EXPECT_EQ(DescribeEffect(effects[2]),
+            R"({"event":{"resource":"","namespace":"","name":"","type":"Warning",)"
+            R"("reason":"Held","action":"Holding","note":"not yet"}})");
+  v1beta1::Effect of_volume;
+  of_volume.mutable_bind_volume();
+  EXPECT_EQ(DescribeEffect(of_volume), "");
 }
 
 TEST_F(OutputSchemaTest, TheHelpDescribesEveryFieldAndResult) {

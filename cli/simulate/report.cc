@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "cli/simulate/why.h"
+#include "proto/short_names.h"
 #include "shim/framework/fit_error.h"
 
 namespace outboard::simulate {
@@ -132,19 +133,65 @@ nlohmann::ordered_json WithBody(const Write& write) {
   return json;
 }
 
+// As Kubernetes writes the value: `True` for CONDITION_STATUS_TRUE.
+template <typename Enum>
+std::string KubernetesName(Enum value) {
+  std::string name = absl::AsciiStrToLower(ShortName(value));
+  name[0] = absl::ascii_toupper(static_cast<unsigned char>(name[0]));
+  return name;
+}
+
+std::vector<std::string> ListOf(const google::protobuf::RepeatedPtrField<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+// Sorted, so that equal effects are listed equally.
+nlohmann::ordered_json Sorted(const google::protobuf::Map<std::string, std::string>& map) {
+  return std::map<std::string, std::string>(map.begin(), map.end());
+}
+
+nlohmann::ordered_json PodPatch(const v1beta1::PatchPod& patch) {
+  return {{"setAnnotations", Sorted(patch.set_annotations())},
+          {"removeAnnotations", ListOf(patch.remove_annotations())},
+          {"setLabels", Sorted(patch.set_labels())},
+          {"removeLabels", ListOf(patch.remove_labels())}};
+}
+
+nlohmann::ordered_json Condition(const v1beta1::SetPodCondition& condition) {
+  return {{"type", condition.type()},
+          {"status", KubernetesName(condition.status())},
+          {"reason", condition.reason()},
+          {"message", condition.message()}};
+}
+
+nlohmann::ordered_json Event(const v1beta1::RecordEvent& event) {
+  nlohmann::ordered_json json = Named(event);
+  json["type"] = KubernetesName(event.type());
+  json["reason"] = event.reason();
+  json["action"] = event.action();
+  json["note"] = event.note();
+  return json;
+}
+
 }  // namespace
+
+std::string DescribeEffect(const v1beta1::Effect& effect) {
+  nlohmann::ordered_json json;
+  if (effect.has_put_object()) json["put"] = WithBody(effect.put_object());
+  if (effect.has_patch_object()) json["patch"] = WithBody(effect.patch_object());
+  if (effect.has_delete_object()) json["delete"] = Named(effect.delete_object());
+  if (effect.has_patch_pod()) json["patchPod"] = PodPatch(effect.patch_pod());
+  if (effect.has_set_pod_condition()) json["condition"] = Condition(effect.set_pod_condition());
+  if (effect.has_record_event()) json["event"] = Event(effect.record_event());
+  return json.is_null() ? "" : diagnostics::Dump(json);
+}
 
 void Reporter::OnWrite(const scheduler::EffectOrder& order) {
   if (order.pod == nullptr) return;
   const auto open = open_.find(order.pod->uid());
   if (open == open_.end()) return;
-  const v1beta1::Effect& effect = order.effect;
-  const auto add = [&](const char* what, nlohmann::ordered_json write) {
-    open->second.report.effects.push_back(diagnostics::Dump({{what, std::move(write)}}));
-  };
-  if (effect.has_put_object()) add("put", WithBody(effect.put_object()));
-  if (effect.has_patch_object()) add("patch", WithBody(effect.patch_object()));
-  if (effect.has_delete_object()) add("delete", Named(effect.delete_object()));
+  std::string described = DescribeEffect(order.effect);
+  if (!described.empty()) open->second.report.effects.push_back(std::move(described));
 }
 
 void Reporter::OnAttemptEnd(const kube::PodObject& pod, const std::string& profile,

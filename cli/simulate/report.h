@@ -55,6 +55,10 @@ nlohmann::ordered_json ToJson(const AttemptReport& report);
 // One line without a newline.
 std::string ToJsonLine(const AttemptReport& report);
 
+// An effect as reports list it, as JSON; empty for effects on volumes, claims and the pod's status,
+// which the placement explains. Pure.
+std::string DescribeEffect(const v1beta1::Effect& effect);
+
 // A report without an attempt, with `message` as the essence.
 AttemptReport ReportOf(const kube::PodObject& pod, const std::string& result,
                        const std::string& message);
@@ -82,7 +86,7 @@ class Reporter final : public scheduler::Observer {
                     scheduler::AttemptResult result, const std::string& node_name,
                     const std::string& message, absl::Duration since_attempt_began) override;
 
-  // A plugin orders a write of an object. Ignored if it is not for a pod.
+  // A plugin orders a write or an event. Ignored if it is not for a pod.
   void OnWrite(const scheduler::EffectOrder& order);
   // The pod was evicted. Reported only if every attempt is, and the pod had one.
   void OnEvicted(const kube::PodObject& pod);

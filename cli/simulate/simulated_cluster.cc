@@ -37,6 +37,11 @@ void SimulatedCluster::CarryOut(scheduler::Scheduler* scheduler, absl::Time now)
   while (!writes_.empty()) {
     const scheduler::EffectOrder order = std::move(writes_.front());
     writes_.pop_front();
+    // Annotations, labels, conditions and events of the pod decide nothing in a simulation.
+    if (framework::IsPodEffect(order.effect)) {
+      order.ordered_by->OnEffectEnded(order, {absl::OkStatus(), ""}, now);
+      continue;
+    }
     if (framework::IsObjectWrite(order.effect)) {
       WriteObject(order, scheduler, now);
       continue;
@@ -77,9 +82,6 @@ void SimulatedCluster::CarryOut(scheduler::Scheduler* scheduler, absl::Time now)
 
 void SimulatedCluster::WriteObject(const scheduler::EffectOrder& order,
                                    scheduler::Scheduler* scheduler, absl::Time now) {
-  // Annotations, labels, conditions and events of the pod decide nothing in a simulation.
-  if (framework::IsPodEffect(order.effect))
-    return order.ordered_by->OnEffectEnded(order, {absl::OkStatus(), ""}, now);
   absl::StatusOr<CustomObjects::Outcome> outcome = custom_objects_.Write(order.effect);
   if (outcome.ok() && outcome->written != nullptr)
     scheduler->events()->OnObjectUpsert(outcome->written, now);

@@ -174,16 +174,20 @@ CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now
   return CallStatus::Ok();
 }
 
-CallStatus Session::FindOrRestore(const v1beta1::CallHeader& header, const std::string& pod_uid,
-                                  AttemptRecord* restored, Target* target) {
-  if (FindAttempt(header, target).ok()) return CallStatus::Ok();
-  std::shared_ptr<const Profile> profile = FindProfile(header.profile());
-  if (profile == nullptr) return CallStatus(CallError::REASON_NOT_CONFIGURED, header.profile());
-  target->pod = cache_.FindPod(pod_uid);
-  if (target->pod == nullptr)
-    return CallStatus(CallError::REASON_OBJECT_UNKNOWN, absl::StrCat("unknown pod ", pod_uid));
-  restored->Begin(header.attempt_id(), pod_uid, std::move(profile));
-  target->attempt = restored;
+template <typename Request>
+CallStatus Session::FindOrRestore(const Request& request, Placement* placed) {
+  Target* const target = &placed->target;
+  if (FindAttempt(request.header(), target).ok()) return CallStatus::Ok();
+  std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  if (profile == nullptr)
+    return CallStatus(CallError::REASON_NOT_CONFIGURED, request.header().profile());
+  target->pod = cache_.FindPod(request.pod_uid());
+  if (target->pod == nullptr) {
+    return CallStatus(CallError::REASON_OBJECT_UNKNOWN,
+                      absl::StrCat("unknown pod ", request.pod_uid()));
+  }
+  placed->restored.Begin(request.header().attempt_id(), request.pod_uid(), std::move(profile));
+  target->attempt = &placed->restored;
   return CallStatus::Ok();
 }
 
@@ -192,12 +196,9 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
   if (request.results_size() != request.effects_size()) {
     return CallStatus(CallError::REASON_INVALID, "effects and results differ in number");
   }
-  Target target;
-  AttemptRecord restored;
-  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
-      !status.ok()) {
-    return status;
-  }
+  Placement placed;
+  if (CallStatus status = FindOrRestore(request, &placed); !status.ok()) return status;
+  const Target& target = placed.target;
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_BIND)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
@@ -232,12 +233,9 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
 
 CallStatus Session::Bind(const v1beta1::BindRequest& request, absl::Time now,
                          v1beta1::BindResponse* response) {
-  Target target;
-  AttemptRecord restored;
-  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
-      !status.ok()) {
-    return status;
-  }
+  Placement placed;
+  if (CallStatus status = FindOrRestore(request, &placed); !status.ok()) return status;
+  const Target& target = placed.target;
   const Profile& profile = *target.attempt->profile;
   const std::vector<uint32_t>& enabled = profile.at(v1beta1::EXTENSION_POINT_BIND);
   const auto index = std::find_if(enabled.begin(), enabled.end(), [&](uint32_t its) {
@@ -269,12 +267,9 @@ CallStatus Session::Bind(const v1beta1::BindRequest& request, absl::Time now,
 }
 
 CallStatus Session::PostBind(const v1beta1::PostBindRequest& request, absl::Time now) {
-  Target target;
-  AttemptRecord restored;
-  if (CallStatus status = FindOrRestore(request.header(), request.pod_uid(), &restored, &target);
-      !status.ok()) {
-    return status;
-  }
+  Placement placed;
+  if (CallStatus status = FindOrRestore(request, &placed); !status.ok()) return status;
+  const Target& target = placed.target;
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_BIND)) {
     const ProfilePlugin& plugin = profile.plugins()[index];

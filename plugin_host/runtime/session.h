@@ -118,10 +118,14 @@ class Session : private PushTarget {
   // The plugins' time.
   absl::Time Clock(absl::Time now) const { return session_time_.value_or(now); }
   CallStatus FindAttempt(const v1beta1::CallHeader& header, Target* target);
-  // For PreBind, Bind and PostBind, for which the cache suffices if the host started after Reserve:
-  // an unknown attempt begins in `restored`.
-  CallStatus FindOrRestore(const v1beta1::CallHeader& header, const std::string& pod_uid,
-                           AttemptRecord* restored, Target* target);
+  // What PreBind, Bind and PostBind are about. The cache suffices for them if the host started
+  // after Reserve: an unknown attempt begins in `restored`.
+  struct Placement {
+    Target target;
+    AttemptRecord restored;
+  };
+  template <typename Request>
+  CallStatus FindOrRestore(const Request& request, Placement* placed);
   // For Reserve and Permit: they begin an attempt of a profile without earlier points here, or that
   // began on another instance.
   CallStatus FindOrBegin(const v1beta1::CallHeader& header, const std::string& pod_uid,

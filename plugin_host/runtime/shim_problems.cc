@@ -15,6 +15,7 @@ namespace {
 using v1beta1::ConfigProblem;
 using v1beta1::DeclaredResource;
 
+constexpr absl::string_view kDefaultBinder = "DefaultBinder";
 constexpr absl::string_view kBackgroundWrites = "effect";  // the field of SyncResponse.push
 
 // Whether a path has this form: `…['KEY']` stands for every key.
@@ -50,8 +51,8 @@ std::vector<ConfigProblem> ShimProblems(const v1beta1::ProfileConfig& profile,
   for (const v1beta1::PointConfig& point : profile.points()) {
     const v1beta1::ExtensionPoint number = point.extension_point();
     if (!absl::c_linear_search(point.plugins(), plugin.name())) continue;
-    if (number == v1beta1::EXTENSION_POINT_BIND || number == v1beta1::EXTENSION_POINT_POST_BIND)
-      continue;
+    // At this name the shim binds, without a call.
+    if (number == v1beta1::EXTENSION_POINT_BIND && plugin.name() == kDefaultBinder) continue;
     if (!absl::c_linear_search(shim.extension_points(), number)) {
       missing.insert(
           absl::StrCat("the shim does not call plugins at extension point ", ShortName(number)));

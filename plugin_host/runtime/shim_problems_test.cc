@@ -33,6 +33,7 @@ class ShimProblemsTest : public ::testing::Test {
       config->add_plugins("P");
     }
     shim_.add_extension_points(v1beta1::EXTENSION_POINT_FILTER);
+    shim_.add_extension_points(v1beta1::EXTENSION_POINT_BIND);
     shim_.add_event_actions(ClusterEvent::ACTION_ADD);
     shim_.add_needed_fields("Pod.metadata.annotations['KEY']");
     shim_.add_needed_fields("Pod.spec.containers[*].args");
@@ -65,9 +66,29 @@ TEST_F(ShimProblemsTest, AShimThatOffersAllIsNoProblem) { EXPECT_THAT(Messages()
 
 TEST_F(ShimProblemsTest, APointThatTheShimDoesNotCall) {
   shim_.clear_extension_points();
-  EXPECT_THAT(Messages(), ElementsAre("the shim does not call plugins at extension point FILTER"));
-  profile_.mutable_points(0)->mutable_plugins()->RemoveLast();
+  EXPECT_THAT(Messages(), ElementsAre("the shim does not call plugins at extension point BIND",
+                                      "the shim does not call plugins at extension point FILTER"));
+  for (v1beta1::PointConfig& point : *profile_.mutable_points())
+    point.mutable_plugins()->RemoveLast();
   EXPECT_THAT(Messages(), IsEmpty()) << "the profile does not use the plugin there";
+}
+
+TEST_F(ShimProblemsTest, AnOlderShimNeverCallsAtBindAndPostBind) {
+  v1beta1::PointConfig* const point = profile_.add_points();
+  point->set_extension_point(v1beta1::EXTENSION_POINT_POST_BIND);
+  point->add_plugins("P");
+  shim_.mutable_extension_points()->RemoveLast();
+  EXPECT_THAT(Messages(),
+              ElementsAre("the shim does not call plugins at extension point BIND",
+                          "the shim does not call plugins at extension point POST_BIND"));
+}
+
+TEST_F(ShimProblemsTest, AtTheNameDefaultBinderTheShimBinds) {
+  shim_.mutable_extension_points()->RemoveLast();
+  plugin_.set_name("DefaultBinder");
+  for (v1beta1::PointConfig& point : *profile_.mutable_points())
+    point.set_plugins(1, "DefaultBinder");
+  EXPECT_THAT(ShimProblems(profile_, plugin_, shim_), IsEmpty());
 }
 
 TEST_F(ShimProblemsTest, AnUnknownActionOfAnEvent) {

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "shim/cut_text.h"
 #include "shim/kube/wire/custom_resource.h"
 #include "shim/kube/wire/custom_resource_name.h"
 #include "shim/kube/wire/name_rules.h"
@@ -44,6 +45,31 @@ size_t SequenceLength(absl::string_view text, size_t at) {
 void AppendField(absl::string_view key, absl::string_view value, std::string* out) {
   absl::StrAppend(out, ",\"", key, "\":");
   AppendJsonString(value, out);
+}
+
+// Appends ,"name":{…} with the members of `set`, and null for each key of `remove`; nothing if both
+// are empty. In the order of the keys, so that equal maps have equal texts.
+template <typename Map>
+void AppendMap(absl::string_view name, const Map& set,
+               const google::protobuf::RepeatedPtrField<std::string>& remove, std::string* out) {
+  if (set.empty() && remove.empty()) return;
+  std::map<absl::string_view, const std::string*> members;  // null: remove
+  for (const auto& [key, value] : set) members[key] = &value;
+  for (const std::string& key : remove) members.emplace(key, nullptr);
+  absl::StrAppend(out, ",\"", name, "\":");
+  char before = '{';
+  for (const auto& [key, value] : members) {
+    out->push_back(before);
+    before = ',';
+    AppendJsonString(key, out);
+    out->push_back(':');
+    if (value == nullptr) {
+      *out += "null";
+    } else {
+      AppendJsonString(*value, out);
+    }
+  }
+  out->push_back('}');
 }
 
 // Kubernetes names need no escaping; this prevents an invalid name from forming another path.
@@ -173,16 +199,7 @@ std::string BindingBody(const BindRequest& request) {
   AppendJsonString(request.pod_name, &body);
   AppendField("namespace", request.pod_namespace, &body);
   AppendField("uid", request.pod_uid, &body);
-  if (!request.annotations.empty()) {
-    std::string fields;
-    for (const auto& [key, value] : request.annotations) {
-      fields.push_back(',');
-      AppendJsonString(key, &fields);
-      fields.push_back(':');
-      AppendJsonString(value, &fields);
-    }
-    absl::StrAppend(&body, ",\"annotations\":{", absl::string_view(fields).substr(1), "}");
-  }
+  AppendMap("annotations", request.annotations, {}, &body);
   body += "},\"target\":{\"kind\":\"Node\",\"name\":";
   AppendJsonString(request.node_name, &body);
   body += "}}";
@@ -337,43 +354,14 @@ EffectRequest ReportRequest(const v1beta1::ReportExtendedResourceClaim& report,
   return request;
 }
 
-// Appends the members of `set`, and null for each key of `remove`, as a JSON object. In the order
-// of the keys, so that equal patches have equal texts.
-void AppendMapPatch(const google::protobuf::Map<std::string, std::string>& set,
-                    const google::protobuf::RepeatedPtrField<std::string>& remove,
-                    std::string* out) {
-  std::map<absl::string_view, const std::string*> members;  // null: remove
-  for (const auto& [key, value] : set) members[key] = &value;
-  for (const std::string& key : remove) members.emplace(key, nullptr);
-  char before = '{';
-  for (const auto& [key, value] : members) {
-    out->push_back(before);
-    before = ',';
-    AppendJsonString(key, out);
-    out->push_back(':');
-    if (value == nullptr) {
-      *out += "null";
-    } else {
-      AppendJsonString(*value, out);
-    }
-  }
-  out->push_back('}');
-}
-
 EffectRequest PatchPodRequest(const v1beta1::PatchPod& patch, const v1beta1::Pod& pod) {
   EffectRequest request;
   request.path = PodPath(pod.namespace_(), pod.name());
   std::string& body = request.body;
   body = "{\"metadata\":{\"uid\":";
   AppendJsonString(pod.uid(), &body);
-  if (!patch.set_annotations().empty() || !patch.remove_annotations().empty()) {
-    body += ",\"annotations\":";
-    AppendMapPatch(patch.set_annotations(), patch.remove_annotations(), &body);
-  }
-  if (!patch.set_labels().empty() || !patch.remove_labels().empty()) {
-    body += ",\"labels\":";
-    AppendMapPatch(patch.set_labels(), patch.remove_labels(), &body);
-  }
+  AppendMap("annotations", patch.set_annotations(), patch.remove_annotations(), &body);
+  AppendMap("labels", patch.set_labels(), patch.remove_labels(), &body);
   body += "}}";
   return request;
 }
@@ -463,7 +451,7 @@ absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1b
 }
 
 std::string NamespaceOf(const EventFields& event) {
-  return event.pod_namespace.empty() ? "default" : event.pod_namespace;
+  return event.object_namespace.empty() ? "default" : event.object_namespace;
 }
 
 std::string EventsPath(absl::string_view event_namespace) {
@@ -502,12 +490,12 @@ std::string EventBody(const EventFields& event) {
   AppendField("reason", event.reason, &body);
   body += ",\"regarding\":{\"kind\":";
   AppendJsonString(event.kind, &body);
-  if (!event.pod_namespace.empty()) AppendField("namespace", event.pod_namespace, &body);
-  AppendField("name", event.pod_name, &body);
-  AppendField("uid", event.pod_uid, &body);
+  if (!event.object_namespace.empty()) AppendField("namespace", event.object_namespace, &body);
+  AppendField("name", event.object_name, &body);
+  AppendField("uid", event.object_uid, &body);
   AppendField("apiVersion", event.api_version, &body);
-  if (!event.pod_resource_version.empty())
-    AppendField("resourceVersion", event.pod_resource_version, &body);
+  if (!event.object_resource_version.empty())
+    AppendField("resourceVersion", event.object_resource_version, &body);
   body += "}";
   AppendField("note", event.note, &body);
   AppendField("type", event.type, &body);
@@ -520,8 +508,8 @@ std::string EventSeriesPatchBody(const EventFields& event) {
                       MicrosText(event.series_last_observed), "\"}}");
 }
 
-std::string EventName(absl::string_view pod_name, absl::Time time) {
-  std::string name = absl::StrFormat("%s.%x", pod_name, absl::ToUnixNanos(time));
+std::string EventName(absl::string_view object_name, absl::Time time) {
+  std::string name = absl::StrFormat("%s.%x", object_name, absl::ToUnixNanos(time));
   if (name.size() <= kMaxName) return name;
   absl::BitGen random;
   const uint64_t high = absl::Uniform<uint64_t>(random);
@@ -533,7 +521,7 @@ std::string EventName(absl::string_view pod_name, absl::Time time) {
 std::string TruncateNote(absl::string_view message) {
   constexpr absl::string_view kSuffix = " ...";
   if (message.size() <= kMaxNote) return std::string(message);
-  return absl::StrCat(message.substr(0, kMaxNote - kSuffix.size()), kSuffix);
+  return absl::StrCat(CutAtCharacter(message, kMaxNote - kSuffix.size()), kSuffix);
 }
 
 std::string AssignedNote(const BindRequest& request) {

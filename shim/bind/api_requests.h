@@ -102,14 +102,13 @@ struct EffectRequest {
 absl::StatusOr<EffectRequest> RequestOf(const v1beta1::Effect& effect, const v1beta1::Pod* pod,
                                         absl::Time wall);
 
-// An event of events.k8s.io/v1 about a pod, or about another object: then the fields pod_* are that
-// object's.
+// An event of events.k8s.io/v1 about an object, usually a pod.
 struct EventFields {
   std::string name;
-  std::string pod_namespace;  // empty: the object has none, and the event is in "default"
-  std::string pod_name;
-  std::string pod_uid;
-  std::string pod_resource_version;
+  std::string object_namespace;  // empty: the object has none, and the event is in "default"
+  std::string object_name;
+  std::string object_uid;
+  std::string object_resource_version;
   absl::Time event_time;
   std::string reporting_controller;
   std::string reporting_instance;
@@ -130,11 +129,12 @@ std::string EventPath(absl::string_view event_namespace, absl::string_view name)
 std::string EventBody(const EventFields& event);
 // The strategic merge patch that adds or updates the event's series.
 std::string EventSeriesPatchBody(const EventFields& event);
-// kube-scheduler's name for an event about `pod_name`: the name and the time in hexadecimal
+// kube-scheduler's name for an event about `object_name`: the name and the time in hexadecimal
 // nanoseconds, or a UUID if that name is invalid.
-std::string EventName(absl::string_view pod_name, absl::Time time);
+std::string EventName(absl::string_view object_name, absl::Time time);
 
-// kube-scheduler's truncation of an event's note: 1024 bytes, ending in " ...".
+// kube-scheduler's truncation of an event's note: at most 1024 bytes, ending in " ...". Unlike
+// kube-scheduler's it does not split characters.
 std::string TruncateNote(absl::string_view message);
 // "Successfully assigned NS/POD to NODE"
 std::string AssignedNote(const BindRequest& request);

@@ -325,10 +325,10 @@ TEST(PodStatusPatchBody, IsKubeSchedulers) {
 EventFields Event() {
   EventFields event;
   event.name = "p.17";
-  event.pod_namespace = "ns";
-  event.pod_name = "p";
-  event.pod_uid = "u";
-  event.pod_resource_version = "9";
+  event.object_namespace = "ns";
+  event.object_name = "p";
+  event.object_uid = "u";
+  event.object_resource_version = "9";
   event.event_time = kNow + absl::Microseconds(123456);
   event.reporting_controller = "default-scheduler";
   event.reporting_instance = "default-scheduler-host";
@@ -371,6 +371,8 @@ TEST(EventName, IsThePodAndTheTimeOrAUuid) {
 TEST(TruncateNote, CutsAt1024Bytes) {
   EXPECT_EQ(TruncateNote(std::string(1024, 'x')), std::string(1024, 'x'));
   EXPECT_EQ(TruncateNote(std::string(1025, 'x')), std::string(1020, 'x') + " ...");
+  EXPECT_EQ(TruncateNote(std::string(1019, 'x') + "\xc3\xa9\xc3\xa9\xc3\xa9"),
+            std::string(1019, 'x') + " ...");
 }
 
 v1beta1::Pod PodForEffects() {

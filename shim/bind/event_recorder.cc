@@ -31,8 +31,8 @@ constexpr absl::Duration kRefreshTime = absl::Minutes(30);
 // The fields that all events of a series share.
 std::string KeyOf(const EventFields& event) {
   return absl::StrJoin({event.type, event.action, event.reason, event.reporting_controller,
-                        event.pod_namespace, event.pod_name, event.pod_uid,
-                        event.pod_resource_version, event.kind, event.api_version, event.plugin},
+                        event.object_namespace, event.object_name, event.object_uid,
+                        event.object_resource_version, event.kind, event.api_version, event.plugin},
                        absl::string_view("\0", 1));
 }
 
@@ -175,8 +175,8 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
     ++stats.rejected;
     if (op->ends_series) Forget(op->key);
     OnCreated(op);
-    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " " << op->event.pod_namespace
-                              << "/" << op->event.pod_name
+    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " "
+                              << op->event.object_namespace << "/" << op->event.object_name
                               << " rejected: " << kube::ToStatus(*answer);
   } else {
     Retry(op, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);
@@ -189,9 +189,9 @@ void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status,
   if (op->tries >= kMaxTries || options.fence.Passed()) {
     ++stats.rejected;
     OnCreated(op);
-    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " " << op->event.pod_namespace
-                              << "/" << op->event.pod_name << " not written: " << status
-                              << "; not retrying";
+    LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " "
+                              << op->event.object_namespace << "/" << op->event.object_name
+                              << " not written: " << status << "; not retrying";
     return;
   }
   // An event whose series could not be patched may have been created meanwhile.
@@ -242,32 +242,32 @@ void EventRecorder::State::RefreshSeries(absl::Time now) {
 
 namespace {
 
-PodEvent AboutPod(const kube::PodObject& pod, absl::string_view profile) {
-  PodEvent event;
-  event.pod_namespace = pod.pod.namespace_();
-  event.pod_name = pod.pod.name();
-  event.pod_uid = pod.pod.uid();
-  event.pod_resource_version = pod.resource_version;
+ObjectEvent AboutPod(const kube::PodObject& pod, absl::string_view profile) {
+  ObjectEvent event;
+  event.object_namespace = pod.pod.namespace_();
+  event.object_name = pod.pod.name();
+  event.object_uid = pod.pod.uid();
+  event.object_resource_version = pod.resource_version;
   event.profile = std::string(profile);
   return event;
 }
 
 }  // namespace
 
-PodEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
-                        absl::string_view node) {
-  PodEvent event = AboutPod(pod, profile);
+ObjectEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
+                           absl::string_view node) {
+  ObjectEvent event = AboutPod(pod, profile);
   event.type = "Normal";
   event.reason = "Scheduled";
   event.action = "Binding";
   event.note = AssignedNote(
-      BindRequest{event.pod_namespace, event.pod_name, event.pod_uid, std::string(node)});
+      BindRequest{event.object_namespace, event.object_name, event.object_uid, std::string(node)});
   return event;
 }
 
-PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
-                               absl::string_view message) {
-  PodEvent event = AboutPod(pod, profile);
+ObjectEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
+                                  absl::string_view message) {
+  ObjectEvent event = AboutPod(pod, profile);
   event.type = "Warning";
   event.reason = "FailedScheduling";
   event.action = "Scheduling";
@@ -275,9 +275,10 @@ PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view pro
   return event;
 }
 
-PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
-                        absl::string_view preemptor_uid, absl::string_view node, bool in_memory) {
-  PodEvent event = AboutPod(victim, profile);
+ObjectEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
+                           absl::string_view preemptor_uid, absl::string_view node,
+                           bool in_memory) {
+  ObjectEvent event = AboutPod(victim, profile);
   event.type = "Normal";
   event.reason = "Preempted";
   event.action = "Preempting";
@@ -286,17 +287,17 @@ PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile
   return event;
 }
 
-absl::StatusOr<PodEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
-                                     absl::string_view profile) {
+absl::StatusOr<ObjectEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
+                                        absl::string_view profile) {
   const v1beta1::RecordEvent& wanted = effect.record_event();
-  PodEvent event;
+  ObjectEvent event;
   if (!wanted.resource().empty()) {
     const auto resource = kube::ParseCustomResourceName(wanted.resource());
     if (!resource.ok()) return resource.status();
     event.profile = std::string(profile);
-    event.pod_namespace = wanted.namespace_();
-    event.pod_name = wanted.name();
-    event.pod_uid = wanted.uid();
+    event.object_namespace = wanted.namespace_();
+    event.object_name = wanted.name();
+    event.object_uid = wanted.uid();
     event.kind = wanted.kind();
     event.api_version = resource->api_version();
   } else if (pod != nullptr) {
@@ -317,7 +318,7 @@ EventRecorder::EventRecorder(kube::ApiClient* client, Executor executor,
     : state_(std::make_shared<State>(client, std::move(executor), std::move(options))) {}
 EventRecorder::~EventRecorder() = default;
 
-void EventRecorder::Record(PodEvent event, absl::Time now) {
+void EventRecorder::Record(ObjectEvent event, absl::Time now) {
   State& state = *state_;
   if (state.next_finish == absl::InfiniteFuture()) {
     state.next_finish = now + kFinishTime;
@@ -329,11 +330,11 @@ void EventRecorder::Record(PodEvent event, absl::Time now) {
   // Two events at the same time need two names.
   const absl::Time wall = state.options.wall();
   state.last_name = std::max(wall, state.last_name + absl::Nanoseconds(1));
-  fields.name = EventName(event.pod_name, state.last_name);
-  fields.pod_namespace = std::move(event.pod_namespace);
-  fields.pod_name = std::move(event.pod_name);
-  fields.pod_uid = std::move(event.pod_uid);
-  fields.pod_resource_version = std::move(event.pod_resource_version);
+  fields.name = EventName(event.object_name, state.last_name);
+  fields.object_namespace = std::move(event.object_namespace);
+  fields.object_name = std::move(event.object_name);
+  fields.object_uid = std::move(event.object_uid);
+  fields.object_resource_version = std::move(event.object_resource_version);
   fields.event_time = wall;
   fields.reporting_instance = absl::StrCat(event.profile, "-", state.options.hostname);
   fields.reporting_controller = std::move(event.profile);

@@ -45,11 +45,11 @@ struct EventRecorderStats {
 };
 
 // An event about a pod, or about another object: see EventFields.
-struct PodEvent {
-  std::string pod_namespace;
-  std::string pod_name;
-  std::string pod_uid;
-  std::string pod_resource_version;
+struct ObjectEvent {
+  std::string object_namespace;
+  std::string object_name;
+  std::string object_uid;
+  std::string object_resource_version;
   std::string profile;  // reportingController
   std::string type;     // "Normal" or "Warning"
   std::string reason;
@@ -61,18 +61,18 @@ struct PodEvent {
 };
 
 // kube-scheduler's events, with its texts.
-PodEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
-                        absl::string_view node);
-PodEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
-                               absl::string_view message);
+ObjectEvent ScheduledEvent(const kube::PodObject& pod, absl::string_view profile,
+                           absl::string_view node);
+ObjectEvent FailedSchedulingEvent(const kube::PodObject& pod, absl::string_view profile,
+                                  absl::string_view message);
 // A preemption victim. The preemptor `preemptor_uid` evicted it from `node`. `in_memory`: it was
 // not bound yet and only lost its assumed node.
-PodEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
-                        absl::string_view preemptor_uid, absl::string_view node, bool in_memory);
+ObjectEvent PreemptedEvent(const kube::PodObject& victim, absl::string_view profile,
+                           absl::string_view preemptor_uid, absl::string_view node, bool in_memory);
 // A plugin's event, about `pod` unless it names an object.
 // Errors: INVALID_ARGUMENT if it names neither, or a resource that plugins may not use.
-absl::StatusOr<PodEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
-                                     absl::string_view profile);
+absl::StatusOr<ObjectEvent> PluginEvent(const v1beta1::Effect& effect, const kube::PodObject* pod,
+                                        absl::string_view profile);
 
 // Never blocks and never delays a bind: has its own queue and its own limit on requests in flight.
 //
@@ -91,7 +91,7 @@ class EventRecorder {
   EventRecorder(const EventRecorder&) = delete;
   EventRecorder& operator=(const EventRecorder&) = delete;
 
-  void Record(PodEvent event, absl::Time now);
+  void Record(ObjectEvent event, absl::Time now);
 
   // Ends and refreshes series, and retries. Call it at NextTick at the latest.
   void Tick(absl::Time now);

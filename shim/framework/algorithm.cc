@@ -20,10 +20,6 @@ using v1beta1::CallError;
 using v1beta1::CallHeader;
 using v1beta1::PluginStatus;
 
-bool Can(const HostClient& client, v1beta1::Capability wanted) {
-  return absl::c_linear_search(client.info().capabilities(), wanted);
-}
-
 // Whether the pod's group was answered for.
 bool HasGroup(const v1beta1::PlanResponse& response) {
   return response.rejection().has_group() || response.plan().has_group();
@@ -100,14 +96,14 @@ const AlgorithmResult& Algorithm::Run(const AlgorithmRequest& request) {
 
 bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
   return request.place_group && IsFused(request.hosts) &&
-         Can(*request.hosts[0].client, v1beta1::CAPABILITY_GROUP_PLAN);
+         HasCapability(request.hosts[0].client->info(), v1beta1::CAPABILITY_GROUP_PLAN);
 }
 
 absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
   FillCycle(request, 0);
   HostClient& client = *request.hosts[0].client;
   request_.set_place_group(CanPlaceGroup(request));
-  if (Can(client, v1beta1::CAPABILITY_BATCH)) {
+  if (HasCapability(client.info(), v1beta1::CAPABILITY_BATCH)) {
     request_.mutable_next_pod_uids()->Assign(request.next_pod_uids.begin(),
                                              request.next_pod_uids.end());
   }

@@ -72,8 +72,8 @@ using AttemptHosts = absl::InlinedVector<HostAtVersion, 2>;
 // Whether one message from PreFilter to Score can carry the attempt: a single host, with that
 // capability.
 inline bool IsFused(const AttemptHosts& hosts) {
-  return hosts.size() == 1 && absl::c_linear_search(hosts[0].client->info().capabilities(),
-                                                    v1beta1::CAPABILITY_FUSED_CYCLE);
+  return hosts.size() == 1 &&
+         HasCapability(hosts[0].client->info(), v1beta1::CAPABILITY_FUSED_CYCLE);
 }
 
 // A missing answer that a failure policy allows to ignore.

@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
+#include "shim/cut_text.h"
+#include "shim/framework/pod_effects.h"
 #include "shim/framework/profile_plan.h"
-#include "shim/kube/wire/name_rules.h"
 
 namespace outboard::framework {
 namespace {
@@ -28,8 +28,6 @@ constexpr int kMaxPlacements = 4096;
 constexpr int kMaxDecisions = 4096;
 constexpr size_t kMaxStateBytes = 4 << 10;
 constexpr size_t kMaxStatesBytes = 16 << 10;  // of an answer
-constexpr size_t kMaxBindAnnotations = 64;
-constexpr size_t kMaxBindAnnotationBytes = 64 << 10;
 
 absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
                          size_t max_reason_bytes = kMaxReasonBytes) {
@@ -115,31 +113,10 @@ bool SetBits(const std::string& bitmap, uint32_t bits, std::vector<uint32_t>* po
   return true;
 }
 
-// The annotations of a Binding.
-absl::Status CheckAnnotations(const google::protobuf::Map<std::string, std::string>& annotations) {
-  if (annotations.size() > kMaxBindAnnotations)
-    return WrongAnswer(absl::StrCat("Bind names ", annotations.size(), " annotations"));
-  size_t bytes = 0;
-  for (const auto& [key, value] : annotations) {
-    bytes += key.size() + value.size();
-    // The API server reads the prefix in lower case.
-    if (std::string wrong = kube::CheckQualifiedName(absl::AsciiStrToLower(key)); !wrong.empty()) {
-      return WrongAnswer(
-          absl::StrCat("Bind names annotation \"", CutText(key, 100), "\", which ", wrong));
-    }
-  }
-  if (bytes > kMaxBindAnnotationBytes)
-    return WrongAnswer(absl::StrCat("Bind names annotations of ", bytes, " bytes"));
-  return absl::OkStatus();
-}
-
 }  // namespace
 
 std::string CutText(absl::string_view text, size_t max_bytes) {
-  if (text.size() <= max_bytes) return std::string(text);
-  size_t end = max_bytes;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
-  return std::string(text.substr(0, end));
+  return std::string(CutAtCharacter(text, max_bytes));
 }
 
 absl::Status WrongAnswer(absl::string_view what) { return absl::InternalError(CutText(what)); }
@@ -184,7 +161,7 @@ absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostEx
       return status;
   }
   absl::Status bad = CheckStates(response.states(), names);
-  bad.Update(CheckEffects(response.effects(), pod, node_name));
+  bad.Update(CheckEffects(response.effects(), "Reserve", pod, node_name));
   return bad;
 }
 
@@ -229,13 +206,18 @@ absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
   return absl::OkStatus();
 }
 
-absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin) {
+absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin,
+                       const std::vector<std::string>& allowed_keys) {
   switch (response.outcome_case()) {
     case v1beta1::BindResponse::kSkip:
     case v1beta1::BindResponse::kBound:
       return absl::OkStatus();
-    case v1beta1::BindResponse::kShimBinds:
-      return CheckAnnotations(response.shim_binds().annotations());
+    case v1beta1::BindResponse::kShimBinds: {
+      const std::string fault =
+          FaultOfAnnotations(response.shim_binds().annotations(), allowed_keys);
+      if (fault.empty()) return absl::OkStatus();
+      return WrongAnswer(absl::StrCat("Bind of ", plugin, ": ", fault));
+    }
     case v1beta1::BindResponse::kRejection: {
       absl::Status bad = CheckRejection(response.rejection(), "Bind");
       bad.Update(CheckName(response.rejection().plugin(), {plugin}, "Bind"));

@@ -112,8 +112,9 @@ absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostEx
 absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExtensionPoint& share);
 absl::Status CheckPreBind(const v1beta1::PreBindResponse& response,
                           const absl::flat_hash_set<std::string>& plugins);
-// Of the one plugin that was asked.
-absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin);
+// Of the one plugin that was asked. `allowed_keys` as CheckPodEffect (pod_effects.h).
+absl::Status CheckBind(const v1beta1::BindResponse& response, const std::string& plugin,
+                       const std::vector<std::string>& allowed_keys);
 absl::Status CheckDecision(const v1beta1::WaitDecision& decision);
 
 // Whether the names and versions in an effect have an allowed length. Pure.
@@ -123,12 +124,14 @@ absl::Status CheckEffectSize(const v1beta1::Effect& effect);
 // Whether an effect has a key of an allowed length. Pure.
 bool HasKey(const v1beta1::Effect& effect);
 
-// Checks the effects that Reserve requests for a pod on a node: only on the pod's own claims and
+// Checks the effects that Reserve and PreBind request for a pod on a node; `point` is the one whose
+// answer is checked, for the fault: only on the pod's own claims and
 // volumes for them, each at most once. Writes of objects are checked by CheckObjectWrite
 // (custom_resources.h), changes of the pod and events by CheckPodEffect (pod_effects.h). Pure.
 // Errors: INTERNAL, with the fault.
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
-                          const v1beta1::Pod& pod, const std::string& node_name);
+                          absl::string_view point, const v1beta1::Pod& pod,
+                          const std::string& node_name);
 
 // The contract's limit for a text that people read. Longer texts of a host are cut.
 inline constexpr size_t kMaxMessageBytes = 1024;

@@ -220,7 +220,7 @@ bool TakesEffects(const std::vector<v1beta1::Effect>& effects) {
   ephemeral->set_source("ephemeral");
   ephemeral->set_name("tmp");
   google::protobuf::RepeatedPtrField<v1beta1::Effect> list(effects.begin(), effects.end());
-  return CheckEffects(list, pod, "n1").ok();
+  return CheckEffects(list, "Reserve", pod, "n1").ok();
 }
 
 TEST(CheckEffects, TakesThoseOnThePodsOwnClaims) {
@@ -539,25 +539,46 @@ TEST(CheckPreBind, RefusesEffectsOfOtherPlugins) {
 
 TEST(CheckBind, RefusesEachKindOfNonsense) {
   v1beta1::BindResponse response;
-  EXPECT_THAT(std::string(CheckBind(response, "Binder").message()), HasSubstr("has no outcome"));
+  EXPECT_THAT(std::string(CheckBind(response, "Binder", {}).message()),
+              HasSubstr("has no outcome"));
   response.mutable_skip();
-  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  EXPECT_TRUE(CheckBind(response, "Binder", {}).ok());
   response.mutable_bound();
-  EXPECT_TRUE(CheckBind(response, "Binder").ok());
+  EXPECT_TRUE(CheckBind(response, "Binder", {}).ok());
   *response.mutable_rejection() = Rejection("Binder", v1beta1::CODE_UNSCHEDULABLE);
-  EXPECT_TRUE(CheckBind(response, "Binder").ok());
-  EXPECT_FALSE(CheckBind(response, "Other").ok());
+  EXPECT_TRUE(CheckBind(response, "Binder", {}).ok());
+  EXPECT_FALSE(CheckBind(response, "Other", {}).ok());
+}
+
+TEST(CheckBind, RefusesAnnotationsThatNoEffectCouldSet) {
+  v1beta1::BindResponse response;
   auto* annotations = response.mutable_shim_binds()->mutable_annotations();
-  (*annotations)["Example.com/rank"] = std::string(65000, 'x');
-  EXPECT_TRUE(CheckBind(response, "Binder").ok());
-  (*annotations)["example.com/more"] = std::string(1000, 'x');
-  EXPECT_FALSE(CheckBind(response, "Binder").ok()) << "more than 64 KiB";
+  (*annotations)["Example.com/rank"] = "1";
+  EXPECT_TRUE(CheckBind(response, "Binder", {}).ok()) << "prefixes are read in lower case";
+  (*annotations)["example.com/more"] = std::string(256 << 10, 'x');
+  EXPECT_THAT(std::string(CheckBind(response, "Binder", {}).message()), HasSubstr(" bytes"));
   annotations->clear();
   (*annotations)["a b"] = "";
-  EXPECT_FALSE(CheckBind(response, "Binder").ok());
+  EXPECT_THAT(std::string(CheckBind(response, "Binder", {}).message()), HasSubstr("\"a b\""));
   annotations->clear();
-  for (int i = 0; i < 65; ++i) (*annotations)[absl::StrCat("key-", i)] = "";
-  EXPECT_FALSE(CheckBind(response, "Binder").ok());
+  for (int i = 0; i < 256; ++i) (*annotations)[absl::StrCat("key-", i)] = "";
+  EXPECT_TRUE(CheckBind(response, "Binder", {}).ok());
+  (*annotations)["key-256"] = "";
+  EXPECT_THAT(std::string(CheckBind(response, "Binder", {}).message()),
+              HasSubstr("257 annotations"));
+}
+
+TEST(CheckBind, KeysOfKubernetesNeedTheAdministrator) {
+  const std::string key = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+  v1beta1::BindResponse response;
+  auto* annotations = response.mutable_shim_binds()->mutable_annotations();
+  (*annotations)[key] = "false";
+  EXPECT_THAT(std::string(CheckBind(response, "Binder", {}).message()),
+              HasSubstr("belongs to Kubernetes"));
+  EXPECT_TRUE(CheckBind(response, "Binder", {key}).ok());
+  annotations->clear();
+  (*annotations)["Kubernetes.io/x"] = "";
+  EXPECT_FALSE(CheckBind(response, "Binder", {key}).ok());
 }
 
 TEST(CutText, CutsBetweenCharacters) {

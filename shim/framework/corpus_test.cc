@@ -6,7 +6,7 @@
 namespace outboard::framework {
 namespace {
 
-TEST(AnswerCorpus, Seeds) { fuzz::RunCorpus("shim/framework/testdata/answer", 12, FuzzAnswer); }
+TEST(AnswerCorpus, Seeds) { fuzz::RunCorpus("shim/framework/testdata/answer", 26, FuzzAnswer); }
 
 }  // namespace
 }  // namespace outboard::framework

@@ -18,7 +18,7 @@ constexpr size_t kMaxEffectBytes = 8 << 10;
 
 // A patch of an object that the same answer creates must come after its creation.
 absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
-                        const v1beta1::Effect& effect) {
+                        absl::string_view point, const v1beta1::Effect& effect) {
   const v1beta1::PatchObject& patch = effect.patch_object();
   if (!effect.has_patch_object() || patch.after().empty()) return absl::OkStatus();
   for (const v1beta1::Effect& earlier : effects) {
@@ -30,12 +30,13 @@ absl::Status CheckOrder(const google::protobuf::RepeatedPtrField<v1beta1::Effect
       return absl::OkStatus();
     }
   }
-  return WrongAnswer(absl::StrCat("Reserve patches ", patch.name(), ", which effect \"",
+  return WrongAnswer(absl::StrCat(point, " patches ", patch.name(), ", which effect \"",
                                   patch.after(), "\" before it does not create"));
 }
 
 // A claim in the pod's status is the pod's: it has it already, or an earlier effect creates it.
 absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
+                         absl::string_view point,
                          const v1beta1::ReportExtendedResourceClaim& report,
                          const v1beta1::Pod& pod) {
   // Whether a container of this name requests the resource.
@@ -56,16 +57,17 @@ absl::Status CheckReport(const google::protobuf::RepeatedPtrField<v1beta1::Effec
   }
   if (report.claim_name().empty() || report.request_mappings().empty() ||
       report.request_mappings_size() > kMaxRequestMappings) {
-    return WrongAnswer("Reserve reports a claim without a name, or with no or too many mappings");
+    return WrongAnswer(
+        absl::StrCat(point, " reports a claim without a name, or with no or too many mappings"));
   }
   if (!is_pods)
     return WrongAnswer(
-        absl::StrCat("Reserve reports claim \"", report.claim_name(), "\", not the pod's"));
+        absl::StrCat(point, " reports claim \"", report.claim_name(), "\", not the pod's"));
   for (const auto& mapping : report.request_mappings()) {
     if (!requests(mapping.container_name(), mapping.resource_name()) ||
         mapping.request_name().empty()) {
       return WrongAnswer(
-          absl::StrCat("Reserve reports a claim for container \"", mapping.container_name(),
+          absl::StrCat(point, " reports a claim for container \"", mapping.container_name(),
                        "\", which does not request the resource, or a name is missing"));
     }
   }
@@ -91,7 +93,8 @@ bool HasKey(const v1beta1::Effect& effect) {
 }
 
 absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effect>& effects,
-                          const v1beta1::Pod& pod, const std::string& node_name) {
+                          absl::string_view point, const v1beta1::Pod& pod,
+                          const std::string& node_name) {
   const auto is_claim_of_pod = [&](const std::string& name_space, const std::string& name) {
     return name_space == pod.namespace_() &&
            std::any_of(pod.volumes().begin(), pod.volumes().end(), [&](const auto& volume) {
@@ -102,53 +105,55 @@ absl::Status CheckEffects(const google::protobuf::RepeatedPtrField<v1beta1::Effe
            });
   };
   if (effects.size() > kMaxEffects)
-    return WrongAnswer(absl::StrCat("Reserve names ", effects.size(), " effects"));
+    return WrongAnswer(absl::StrCat(point, " names ", effects.size(), " effects"));
   absl::flat_hash_set<std::string> keys;
   absl::flat_hash_set<std::string> claims;
   for (const v1beta1::Effect& effect : effects) {
     if (effect.plugin().empty() || !HasKey(effect) || !keys.insert(effect.key()).second) {
-      return WrongAnswer("Reserve names an effect without a plugin or a unique key");
+      return WrongAnswer(absl::StrCat(point, " names an effect without a plugin or a unique key"));
     }
     if (absl::Status bounded = CheckEffectSize(effect); !bounded.ok()) return bounded;
     if (IsObjectWrite(effect)) {
-      if (absl::Status wrong = CheckOrder(effects, effect); !wrong.ok()) return wrong;
+      if (absl::Status wrong = CheckOrder(effects, point, effect); !wrong.ok()) return wrong;
       continue;
     }
     if (IsPodEffect(effect)) continue;
     if (effect.has_report_extended_resource_claim()) {
-      if (absl::Status wrong = CheckReport(effects, effect.report_extended_resource_claim(), pod);
+      if (absl::Status wrong =
+              CheckReport(effects, point, effect.report_extended_resource_claim(), pod);
           !wrong.ok()) {
         return wrong;
       }
       continue;
     }
     if (!effect.has_bind_volume() && !effect.has_select_node()) {
-      return WrongAnswer(absl::StrCat("Reserve of ", CutText(effect.plugin(), 100),
+      return WrongAnswer(absl::StrCat(point, " of ", CutText(effect.plugin(), 100),
                                       " names effect \"", CutText(effect.key(), 100),
                                       "\", of a kind that this shim does not know"));
     }
     const std::string& claim = effect.has_bind_volume() ? effect.bind_volume().claim().name()
                                                         : effect.select_node().name();
     if (!claims.insert(claim).second)
-      return WrongAnswer("Reserve names two effects on one claim of the pod");
+      return WrongAnswer(absl::StrCat(point, " names two effects on one claim of the pod"));
     if (effect.has_bind_volume()) {
       const v1beta1::BindVolume& bind = effect.bind_volume();
       if (bind.uid().empty() || bind.resource_version().empty() || bind.claim().uid().empty())
-        return WrongAnswer("Reserve binds a volume without preconditions");
+        return WrongAnswer(absl::StrCat(point, " binds a volume without preconditions"));
       // A name that is not one would lead to another path of the API.
       if (std::string wrong = kube::CheckSubdomain(bind.name()); !wrong.empty())
-        return WrongAnswer(absl::StrCat("Reserve binds a volume whose name ", wrong));
+        return WrongAnswer(absl::StrCat(point, " binds a volume whose name ", wrong));
       if (!is_claim_of_pod(bind.claim().namespace_(), bind.claim().name())) {
-        return WrongAnswer(absl::StrCat("Reserve binds volume ", bind.name(),
+        return WrongAnswer(absl::StrCat(point, " binds volume ", bind.name(),
                                         " to a claim that is not the pod's"));
       }
     } else if (effect.has_select_node()) {
       const v1beta1::SelectNode& select = effect.select_node();
       if (select.uid().empty() || select.resource_version().empty()) {
-        return WrongAnswer("Reserve selects a node for a claim without preconditions");
+        return WrongAnswer(
+            absl::StrCat(point, " selects a node for a claim without preconditions"));
       }
       if (select.node_name() != node_name || !is_claim_of_pod(select.namespace_(), select.name())) {
-        return WrongAnswer(absl::StrCat("Reserve selects node ", select.node_name(), " for claim ",
+        return WrongAnswer(absl::StrCat(point, " selects node ", select.node_name(), " for claim ",
                                         select.name(),
                                         ", but the node or the claim is not the pod's"));
       }

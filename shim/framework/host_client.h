@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -29,6 +30,12 @@
 #include "outboard/v1beta1/score.pb.h"
 
 namespace outboard::framework {
+
+// Whether a host has the capability. Pure.
+inline bool HasCapability(const v1beta1::GetHostInfoResponse& info,
+                          v1beta1::Capability capability) {
+  return absl::c_linear_search(info.capabilities(), capability);
+}
 
 // An answer in flight. Calling it, at most once, waits for the answer; dropping it cancels the
 // call.

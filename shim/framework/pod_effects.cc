@@ -12,7 +12,7 @@
 namespace outboard::framework {
 namespace {
 
-constexpr int kMaxPodKeys = 256;
+constexpr size_t kMaxPodKeys = 256;
 // The API server's limit for all annotations of an object.
 constexpr size_t kMaxAnnotationBytes = 256 << 10;
 constexpr size_t kMaxReasonBytes = 128;
@@ -29,16 +29,34 @@ bool IsCamelCase(absl::string_view text, size_t max_bytes) {
          absl::c_all_of(text, [](unsigned char c) { return absl::ascii_isalnum(c); });
 }
 
-// The fault of the keys of one patch; "" if there is none.
-class KeyCheck {
+// The fault of what one answer changes in the metadata of a pod; "" if there is none.
+class MetadataCheck {
  public:
-  explicit KeyCheck(const std::vector<std::string>& allowed_keys) : allowed_keys_(allowed_keys) {}
+  explicit MetadataCheck(const std::vector<std::string>& allowed_keys)
+      : allowed_keys_(allowed_keys) {}
 
-  // `seen` holds the keys of the same map.
-  std::string Add(const std::string& key, absl::flat_hash_set<std::string>* seen) const {
-    if (std::string fault = kube::CheckQualifiedName(key); !fault.empty())
+  std::string SetAnnotations(const google::protobuf::Map<std::string, std::string>& annotations) {
+    size_t bytes = 0;
+    for (const auto& [key, value] : annotations) {
+      bytes += key.size() + value.size();
+      if (std::string fault = ChangeAnnotation(key); !fault.empty()) return fault;
+    }
+    if (bytes > kMaxAnnotationBytes) return absl::StrCat("annotations of ", bytes, " bytes");
+    return "";
+  }
+  std::string ChangeAnnotation(const std::string& key) {
+    // The API server reads the prefix of an annotation in lower case.
+    return Change(key, absl::AsciiStrToLower(key), &annotations_);
+  }
+  std::string ChangeLabel(const std::string& key) { return Change(key, key, &labels_); }
+
+ private:
+  // `seen` holds the keys of the same map. `read_as` is the key as the API server reads it.
+  std::string Change(const std::string& key, const std::string& read_as,
+                     absl::flat_hash_set<std::string>* seen) const {
+    if (std::string fault = kube::CheckQualifiedName(read_as); !fault.empty())
       return absl::StrCat("key \"", CutText(key, 100), "\" ", fault);
-    if (BelongsToKubernetes(key) && !absl::c_linear_search(allowed_keys_, key)) {
+    if (BelongsToKubernetes(read_as) && !absl::c_linear_search(allowed_keys_, key)) {
       return absl::StrCat("key ", key,
                           " belongs to Kubernetes, and allowedPodKeys in the configuration of the "
                           "shim do not name it");
@@ -47,8 +65,9 @@ class KeyCheck {
     return "";
   }
 
- private:
   const std::vector<std::string>& allowed_keys_;
+  absl::flat_hash_set<std::string> annotations_;
+  absl::flat_hash_set<std::string> labels_;
 };
 
 absl::Status CheckPatchPod(const v1beta1::Effect& effect,
@@ -60,33 +79,21 @@ absl::Status CheckPatchPod(const v1beta1::Effect& effect,
   if (keys == 0) return Wrong(effect, "a patch of the pod without a change");
   if (keys > kMaxPodKeys)
     return Wrong(effect, absl::StrCat("a patch of the pod with ", keys, " keys"));
-  const KeyCheck check(allowed_keys);
-  absl::flat_hash_set<std::string> annotations;
-  absl::flat_hash_set<std::string> labels;
-  size_t bytes = 0;
-  for (const auto& [key, value] : patch.set_annotations()) {
-    bytes += key.size() + value.size();
-    if (std::string fault = check.Add(key, &annotations); !fault.empty())
-      return Wrong(effect, fault);
-  }
-  if (bytes > kMaxAnnotationBytes)
-    return Wrong(effect, absl::StrCat("annotations of ", bytes, " bytes"));
+  MetadataCheck check(allowed_keys);
+  std::string fault = check.SetAnnotations(patch.set_annotations());
   for (const auto& [key, value] : patch.set_labels()) {
-    std::string fault = check.Add(key, &labels);
-    if (fault.empty()) {
-      fault = kube::CheckLabelValue(value);
-      if (!fault.empty()) fault = absl::StrCat("the value of label ", key, " ", fault);
-    }
-    if (!fault.empty()) return Wrong(effect, fault);
+    if (fault.empty()) fault = check.ChangeLabel(key);
+    if (!fault.empty()) break;
+    fault = kube::CheckLabelValue(value);
+    if (!fault.empty()) fault = absl::StrCat("the value of label ", key, " ", fault);
   }
   for (const std::string& key : patch.remove_annotations()) {
-    if (std::string fault = check.Add(key, &annotations); !fault.empty())
-      return Wrong(effect, fault);
+    if (fault.empty()) fault = check.ChangeAnnotation(key);
   }
   for (const std::string& key : patch.remove_labels()) {
-    if (std::string fault = check.Add(key, &labels); !fault.empty()) return Wrong(effect, fault);
+    if (fault.empty()) fault = check.ChangeLabel(key);
   }
-  return absl::OkStatus();
+  return fault.empty() ? absl::OkStatus() : Wrong(effect, fault);
 }
 
 absl::Status CheckCondition(const v1beta1::Effect& effect) {
@@ -146,6 +153,12 @@ bool BelongsToKubernetes(absl::string_view key) {
   const absl::string_view prefix = key.substr(0, slash);
   return prefix == "kubernetes.io" || prefix == "k8s.io" ||
          absl::EndsWith(prefix, ".kubernetes.io") || absl::EndsWith(prefix, ".k8s.io");
+}
+
+std::string FaultOfAnnotations(const google::protobuf::Map<std::string, std::string>& annotations,
+                               const std::vector<std::string>& allowed_keys) {
+  if (annotations.size() > kMaxPodKeys) return absl::StrCat(annotations.size(), " annotations");
+  return MetadataCheck(allowed_keys).SetAnnotations(annotations);
 }
 
 absl::Status CheckPodEffect(const v1beta1::Effect& effect,

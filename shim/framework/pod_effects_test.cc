@@ -79,6 +79,13 @@ TEST(CheckPodEffect, RefusesPatchesOfThePodThatTheApiServerWouldRefuse) {
   EXPECT_EQ(Say("patch_pod { set_labels { key: 'l' value: 'v' } remove_annotations: 'l' }"), "");
 }
 
+TEST(CheckPodEffect, PrefixesOfAnnotationsAreReadInLowerCase) {
+  EXPECT_EQ(Say("patch_pod { set_annotations { key: 'Example.com/a' value: 'v' } }"), "");
+  EXPECT_NE(Say("patch_pod { set_labels { key: 'Example.com/a' value: 'v' } }"), "");
+  EXPECT_THAT(Say("patch_pod { remove_annotations: 'Kubernetes.io/a' }"),
+              HasSubstr("belongs to Kubernetes"));
+}
+
 TEST(CheckPodEffect, BoundsThePatch) {
   v1beta1::Effect effect = Parse("patch_pod {}");
   auto& annotations = *effect.mutable_patch_pod()->mutable_set_annotations();

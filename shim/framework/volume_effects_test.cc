@@ -64,7 +64,8 @@ class VolumeEffectsTest : public ::testing::Test {
     for (const auto& object : {volume_, claim_, class_}) {
       if (object != nullptr) cluster.UpsertObject(std::make_shared<kube::ClusterObject>(*object));
     }
-    EXPECT_EQ(CheckEffects(effects, pod_, node_.name()).message(), "") << "the claim is the pod's";
+    EXPECT_EQ(CheckEffects(effects, "Reserve", pod_, node_.name()).message(), "")
+        << "the claim is the pod's";
     return std::string(CheckVolumeEffects(effects, pod_, node_, cluster).message());
   }
   std::string BindFault() const {

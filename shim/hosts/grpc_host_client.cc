@@ -20,10 +20,6 @@ using namespace v1beta1;  // NOLINT: the contract's messages are this file's voc
 
 constexpr absl::Duration kEndSessionDeadline = absl::Seconds(1);
 
-bool Can(const GetHostInfoResponse& info, Capability capability) {
-  return absl::c_linear_search(info.capabilities(), capability);
-}
-
 void AddTraceParent(const trace_context::TraceParent& parent, grpc::ClientContext* context) {
   if (parent.text().empty()) return;
   context->AddMetadata(trace_context::kTraceParentKey, std::string(parent.text()));
@@ -156,9 +152,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       channel_(std::move(host.channel)),
       instance_(host.identity.instance()),
       info_(std::move(host.info)),
-      awaits_acks_(Can(info_, CAPABILITY_ACKS_EVERY_VERSION) &&
-                   !Can(info_, CAPABILITY_INLINE_NODES)),
-      plans_(Can(info_, CAPABILITY_BATCH) || Can(info_, CAPABILITY_GROUP_PLAN)),
+      awaits_acks_(framework::HasCapability(info_, CAPABILITY_ACKS_EVERY_VERSION) &&
+                   !framework::HasCapability(info_, CAPABILITY_INLINE_NODES)),
       host_stub_(PluginHostService::NewStub(channel_)),
       state_stub_(ClusterStateService::NewStub(channel_)),
       cycle_stub_(CycleService::NewStub(channel_)),

@@ -106,14 +106,18 @@ absl::StatusOr<ConfigCheck> HostRegistry::CheckReload(
     if (!check.IsNew(name, *plans_)) continue;
     for (const auto& instance : host.instances) {
       if (instance->state == InstanceState::kQuarantined) continue;
-      HostConnection connection{instance->channel, instance->identity, instance->info};
-      check.Ask(name,
-                std::make_unique<GrpcHostClient>(loop_, SessionOf(name, *instance),
-                                                 std::move(connection), limits_),
+      check.Ask(name, NewClient(*instance, SessionOf(name, *instance)),
                 SteadyNow() + limits_.configure);
     }
   }
   return check;
+}
+
+std::unique_ptr<GrpcHostClient> HostRegistry::NewClient(const Instance& instance,
+                                                        const std::string& session_id) const {
+  return std::make_unique<GrpcHostClient>(
+      loop_, session_id, HostConnection{instance.channel, instance.identity, instance.info},
+      limits_);
 }
 
 void HostRegistry::Enter(const std::string& name, Instance* instance, InstanceState state,
@@ -269,9 +273,7 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
   }
   instance->configured = configure->second;
   instance->began = now;
-  instance->grpc_client = std::make_unique<GrpcHostClient>(
-      loop_, SessionOf(name, *instance),
-      HostConnection{instance->channel, instance->identity, instance->info}, limits_);
+  instance->grpc_client = NewClient(*instance, SessionOf(name, *instance));
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + limits_.configure);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
   scheduler_->ExpectHost(name, now);

@@ -166,6 +166,9 @@ class HostRegistry final : public framework::ShadowObserver {
   void Begin(const std::string& name, Instance* instance, absl::Time now);
   // If no instance of the host is left that could serve: calls the replaced ones again.
   void RecallReplaced(const std::string& name);
+  // A client of the instance, with a session that it does not know yet.
+  std::unique_ptr<GrpcHostClient> NewClient(const Instance& instance,
+                                            const std::string& session_id) const;
   // Ends the instance's session.
   void Disconnect(Instance* instance);
   // NOT_FOUND with a message for the administrator.

@@ -51,7 +51,7 @@ absl::Status CheckColumnFields(const GetHostInfoResponse& info) {
 }  // namespace
 
 bool KeepsNoCache(const GetHostInfoResponse& info) {
-  return absl::c_linear_search(info.capabilities(), CAPABILITY_INLINE_NODES);
+  return framework::HasCapability(info, CAPABILITY_INLINE_NODES);
 }
 
 absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {

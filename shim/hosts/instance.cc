@@ -23,9 +23,7 @@ std::string Instance::warning() const {
 }
 
 bool Instance::is_fused() const {
-  const auto& capabilities = info.capabilities();
-  return std::find(capabilities.begin(), capabilities.end(), v1beta1::CAPABILITY_FUSED_CYCLE) !=
-         capabilities.end();
+  return framework::HasCapability(info, v1beta1::CAPABILITY_FUSED_CYCLE);
 }
 
 InlineHost* Instance::Inline(const cache::ClusterState* cluster) {

@@ -148,7 +148,7 @@ class Planner {
     return info != infos_.end() && hosts::KeepsNoCache(info->second);
   }
   bool Can(const std::string& host, v1beta1::Capability wanted) const {
-    return absl::c_linear_search(infos_.at(host).capabilities(), wanted);
+    return framework::HasCapability(infos_.at(host), wanted);
   }
   bool CanFuse(const std::string& host) const { return Can(host, v1beta1::CAPABILITY_FUSED_CYCLE); }
   // Such a host selects nodes itself.

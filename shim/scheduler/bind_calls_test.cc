@@ -333,6 +333,33 @@ TEST_F(BindCallsTest, AnnotationsOfAnInvalidKeyAreAProtocolError) {
   EXPECT_EQ(counts_.errors, 1);
 }
 
+TEST_F(BindCallsTest, AnAnnotationOfKubernetesIsAProtocolErrorUnlessItIsAllowed) {
+  plan_.bind = {Asks("First")};
+  const std::string key = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+  host_.bind = [&](const v1beta1::BindRequest&) { return ShimBinds(key, "false"); };
+  SchedulerOptions options = Options();
+  options.allowed_pod_keys = {"app.kubernetes.io/name"};
+  scheduler_.SetOptions(options);
+  SchedulePod();
+  EXPECT_EQ(counts_.errors, 1);
+  ASSERT_THAT(actions_.binds, SizeIs(1));
+  EXPECT_TRUE(actions_.binds[0].bound_by_plugin) << "no Binding is sent, the pod is only read";
+  EXPECT_THAT(actions_.binds[0].annotations, IsEmpty());
+}
+
+TEST_F(BindCallsTest, AnAllowedAnnotationOfKubernetesIsSet) {
+  plan_.bind = {Asks("First")};
+  const std::string key = "cluster-autoscaler.kubernetes.io/safe-to-evict";
+  host_.bind = [&](const v1beta1::BindRequest&) { return ShimBinds(key, "false"); };
+  SchedulerOptions options = Options();
+  options.allowed_pod_keys = {key};
+  scheduler_.SetOptions(options);
+  SchedulePod();
+  EXPECT_EQ(counts_.errors, 0);
+  ASSERT_THAT(actions_.binds, SizeIs(1));
+  EXPECT_EQ(actions_.binds[0].annotations.at(key), "false");
+}
+
 TEST_F(BindCallsTest, PostBindIsSentOnceAfterTheBindIsConfirmed) {
   plan_.post_bind = {Asks("Listener")};
   SchedulePod();

@@ -317,7 +317,7 @@ absl::Status HostCalls::CheckMoreEffects(const Attempt& attempt,
   google::protobuf::RepeatedPtrField<v1beta1::Effect> all(attempt.effects.begin(),
                                                           attempt.effects.end());
   all.MergeFrom(answer.effects());
-  absl::Status bad = framework::CheckEffects(all, attempt.pod->pod, attempt.node_name);
+  absl::Status bad = framework::CheckEffects(all, "PreBind", attempt.pod->pod, attempt.node_name);
   bad.Update(CheckAllowed(answer.effects(), attempt, slot, host));
   return bad;
 }
@@ -353,7 +353,9 @@ absl::StatusOr<v1beta1::BindResponse> HostCalls::Bind(const Attempt& attempt,
     answer.emplace().mutable_shim_binds();
   }
   if (answer.ok()) {
-    if (absl::Status bad = framework::CheckBind(*answer, point.plugins.front().name); !bad.ok()) {
+    if (absl::Status bad = framework::CheckBind(*answer, point.plugins.front().name,
+                                                state_.options.allowed_pod_keys);
+        !bad.ok()) {
       state_.observer->OnProtocolError(point.host_name, host->client->instance(), bad);
       answer = bad;
     }

@@ -146,9 +146,9 @@ PushEnd QueueingHints::TakeHints(const std::string& host_name, const v1beta1::Qu
 void QueueingHints::OnHostSet(HostRecord* host) {
   host->hints.Clear();
   host->hints_lost = false;
-  host->evaluates_hints = host->client != nullptr && !state_.options.single_attempt &&
-                          absl::c_linear_search(host->client->info().capabilities(),
-                                                v1beta1::CAPABILITY_QUEUEING_HINTS);
+  host->evaluates_hints =
+      host->client != nullptr && !state_.options.single_attempt &&
+      framework::HasCapability(host->client->info(), v1beta1::CAPABILITY_QUEUEING_HINTS);
   host->knows_events_from = state_.queue.next_event_number();
 }
 

@@ -104,15 +104,15 @@ class Host(handshake_pb2_grpc.HandshakeServiceServicer, plugin_host_pb2_grpc.Plu
         if profiles is None or header.profile not in profiles:
             reason = "SESSION_UNKNOWN" if profiles is None else "NOT_CONFIGURED"
             fail(context, grpc.StatusCode.FAILED_PRECONDITION, reason, "Configure did not name this session and profile")
-        if len(slots) != len(request.inline_nodes):
-            fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "inline_nodes and nodes differ in length")
+        if not request.HasField("pod") or len(slots) != len(request.inline_nodes):
+            fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "pod or inline_nodes are missing")
         return profiles[header.profile].get(point, [])
 
     def Filter(self, request, context):
-        if request.WhichOneof("what") is None:
-            fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "search or simulation is required")
         slots = request.search.nodes.slots if request.HasField("search") else request.simulation.nodes
         plugins = self.plugins_at(FILTER, request, context, slots)
+        if request.WhichOneof("what") is None:
+            fail(context, grpc.StatusCode.INVALID_ARGUMENT, "INVALID", "search or simulation is required")
         verdicts, reasons = [], {}
         for node in request.inline_nodes:
             verdict = next(filter(None, (PLUGINS[name][1](request.pod, node.node) for name in plugins)), None)

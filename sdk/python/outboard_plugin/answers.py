@@ -208,7 +208,7 @@ def evaluate_each(plugins: Plugins, pod: Any, nodes: Sequence[api.Node], nominat
     for node in nodes:
         said, only_without, failed = evaluate(plugins, pod, [node], nominated)
         if failed is not None:
-            answer.add((failed.plugin, api.Reject(raised(failed.plugin, failed.error))))
+            answer.add((failed.plugin, api.Unresolvable(raised(failed.plugin, failed.error))))
         else:
             answer.add(said[0], bool(only_without))
     return answer.finish()

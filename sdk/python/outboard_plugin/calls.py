@@ -56,11 +56,17 @@ class Calls:
     def _pod_of_attempt(self, session: Session, request: Any) -> Any:
         """The attempt's pod. Without a cluster cache, each call contains the pod, and the host has no attempts."""
         if self.host.inline_nodes:
-            pod = request.pod
+            pod = self._sent_pod(request)
         else:
             pod = self._pod(session, self._attempt(session, request), None)
         call_info.enter(pod, request.header.attempt_id)
         return pod
+
+    @staticmethod
+    def _sent_pod(request: Any) -> Any:
+        if not request.HasField("pod"):
+            raise CallFailed("INVALID", "pod is required")
+        return request.pod
 
     def _attempt(self, session: Session, request: Any) -> str:
         uid = session.attempts.get(request.header.attempt_id)
@@ -113,7 +119,7 @@ class Calls:
                 raise CallFailed("DRAINING", "the host accepts no new attempts")
             if request.header.attempt_id == 0:
                 raise CallFailed("INVALID", "attempt_id is required")
-            pod = self._pod(session, request.pod_uid, request.pod)
+            pod = self._sent_pod(request) if self.host.inline_nodes else self._pod(session, request.pod_uid, None)
             call_info.enter(pod, request.header.attempt_id)
             if not self.host.inline_nodes:
                 session.attempts[request.header.attempt_id] = pod.uid

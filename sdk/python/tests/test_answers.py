@@ -145,6 +145,8 @@ class AnswersTest(unittest.TestCase):
         response = answers.evaluate_each([("A", plugin)], None, nodes(3))
         self.assertFalse(response.HasField("error"))
         self.assertEqual(unpack(response), [("A", "plugin A raised ValueError: broken"), ("A", "no"), None])
+        codes = [pb.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, pb.CODE_UNSCHEDULABLE]
+        self.assertEqual([reason.code for reason in response.reasons], codes)
 
     def test_scores_are_checked(self):
         class Scores(Plugin):

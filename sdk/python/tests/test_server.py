@@ -369,6 +369,14 @@ class InlineServerTest(ServerTest):
         request = pb.FilterRequest(header=self.header(), simulation=pb.NodeSimulation(nodes=[pb.SimulatedNode()]))
         self.assertEqual(self.fails("FilterService", "Filter", request), "INVALID")
 
+    def test_calls_contain_the_pod(self):
+        self.make_ready()
+        without_pod = self.filtering([0, 1])
+        without_pod.ClearField("pod")
+        self.assertEqual(self.fails("FilterService", "Filter", without_pod), "INVALID")
+        begin = pb.PreFilterRequest(header=self.header(), pod_uid="p")
+        self.assertEqual(self.fails("PreFilterService", "PreFilter", begin), "INVALID")
+
     def test_all_nodes_of_a_call_are_evaluated(self):
         self.make_ready()
         self.assertEqual(self.call("FilterService", "Filter", self.filtering([0, 1, 2], enough=1)).processed, 3)

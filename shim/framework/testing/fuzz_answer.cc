@@ -95,16 +95,9 @@ void CheckedPostFilter(const PostFilterResponse& post_filter) {
   }
 }
 
-void CheckedReserve(const ReserveResponse& reserve) {
-  if (!Passes(CheckReserve(reserve, Share(), ClaimingPod(), "n1"))) return;
-  if (reserve.has_rejection()) return RequireStatus(reserve.rejection());
-  size_t kept = 0;
-  for (const PluginState& state : reserve.states()) {
-    Require(absl::c_linear_search(Plugins(), state.plugin()), "a state is of a known plugin");
-    kept += state.state().size();
-  }
-  Require(kept <= 16 << 10, "what plugins keep is bounded");
-  for (const Effect& effect : reserve.effects()) {
+void RequireEffects(const google::protobuf::RepeatedPtrField<Effect>& effects) {
+  Require(effects.size() <= 256, "effects are bounded");
+  for (const Effect& effect : effects) {
     Require(HasKey(effect), "an effect has a key");
     if (effect.has_select_node()) {
       Require(effect.select_node().namespace_() == "ns" && effect.select_node().name() == "data",
@@ -118,6 +111,51 @@ void CheckedReserve(const ReserveResponse& reserve) {
       Require(effect.bind_volume().claim().name() == "data", "a claim is the pod's");
       Require(!effect.bind_volume().uid().empty(), "a write has a precondition");
     }
+  }
+}
+
+void CheckedReserve(const ReserveResponse& reserve) {
+  if (!Passes(CheckReserve(reserve, Share(), ClaimingPod(), "n1"))) return;
+  if (reserve.has_rejection()) return RequireStatus(reserve.rejection());
+  size_t kept = 0;
+  for (const PluginState& state : reserve.states()) {
+    Require(absl::c_linear_search(Plugins(), state.plugin()), "a state is of a known plugin");
+    kept += state.state().size();
+  }
+  Require(kept <= 16 << 10, "what plugins keep is bounded");
+  RequireEffects(reserve.effects());
+}
+
+// As HostCalls checks it, after an effect of Reserve with the key "first".
+void CheckedPreBind(const PreBindResponse& pre_bind) {
+  if (!Passes(CheckPreBind(pre_bind, {"A", "B"}))) return;
+  if (pre_bind.has_rejection()) return RequireStatus(pre_bind.rejection());
+  google::protobuf::RepeatedPtrField<Effect> all;
+  Effect* const first = all.Add();
+  first->set_key("first");
+  first->set_plugin("A");
+  first->mutable_patch_pod();
+  all.MergeFrom(pre_bind.effects());
+  if (!Passes(CheckEffects(all, "PreBind", ClaimingPod(), "n1"))) return;
+  RequireEffects(all);
+  for (const Effect& effect : pre_bind.effects()) {
+    Require(absl::c_linear_search(Plugins(), effect.plugin()), "effects are of known plugins");
+    Require(effect.key() != "first", "a key is not used twice in an attempt");
+  }
+}
+
+void CheckedBind(const BindResponse& bind) {
+  if (!Passes(CheckBind(bind, "A", {"kubernetes.io/allowed"}))) return;
+  Require(bind.outcome_case() != BindResponse::OUTCOME_NOT_SET, "an answer has an outcome");
+  if (bind.has_rejection()) {
+    RequireStatus(bind.rejection());
+    Require(bind.rejection().plugin() == "A", "a rejection is the requested plugin's");
+  }
+  const auto& annotations = bind.shim_binds().annotations();
+  Require(annotations.size() <= 256, "annotations are bounded");
+  for (const auto& [key, value] : annotations) {
+    Require(!BelongsToKubernetes(key) || key == "kubernetes.io/allowed",
+            "an annotation is not Kubernetes'");
   }
 }
 
@@ -165,7 +203,7 @@ void Parsed(absl::string_view bytes, Check check) {
 void FuzzAnswer(absl::string_view bytes) {
   const google::protobuf::LogSilencer silencer;  // of lines about invalid UTF-8
   if (bytes.empty()) return;
-  const int point = static_cast<unsigned char>(bytes[0]) % 12;
+  const int point = static_cast<unsigned char>(bytes[0]) % 13;
   bytes.remove_prefix(1);
   switch (point) {
     case 0:
@@ -208,9 +246,7 @@ void FuzzAnswer(absl::string_view bytes) {
           Require(wait.timeout_micros() > 0, "a wait has an end");
       });
     case 8:
-      return Parsed<PreBindResponse>(bytes, [](const auto& answer) {
-        (void)Passes(CheckPreBind(answer, {"A", "B"}));
-      });
+      return Parsed<PreBindResponse>(bytes, CheckedPreBind);
     case 9:
       return Parsed<PluginStatus>(bytes, [](const auto& verdict) {
         if (Passes(CheckGate(verdict, Share())) && verdict.code() != CODE_SUCCESS)
@@ -221,8 +257,10 @@ void FuzzAnswer(absl::string_view bytes) {
         if (Passes(CheckDecision(decision)))
           Require(decision.attempt_id() != 0 && !decision.plugin().empty(), "it is about a wait");
       });
-    default:
+    case 11:
       return Parsed<Effect>(bytes, CheckedWrite);
+    default:
+      return Parsed<BindResponse>(bytes, CheckedBind);
   }
 }
 

@@ -74,7 +74,7 @@ serve(server, v1beta1.FilterService.service, {
       if (verdict.code === 'CODE_ERROR') {
         const before = feasible.subarray(0, Math.ceil(i / 8));
         if (request.search) return { processed: i, feasible: before, rejected, reasons, error: verdict };
-        verdict.code = 'CODE_UNSCHEDULABLE'; // In a simulation, a plugin that fails counts as rejecting.
+        verdict.code = 'CODE_UNSCHEDULABLE_AND_UNRESOLVABLE'; // In a simulation, a plugin that fails rejects the node.
       }
       const key = JSON.stringify(verdict);
       const position = positions.get(key) ?? reasons.push(verdict) - 1;

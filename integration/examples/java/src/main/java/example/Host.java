@@ -206,6 +206,7 @@ final class Host {
     checkThat(simulated || request.hasSearch(), "search or simulation is required");
     checkThat(simulated || search.getNumFeasibleNodesToFind() > 0, "search.num_feasible_nodes_to_find is required");
     int nodes = simulated ? request.getSimulation().getNodesCount() : search.getNodes().getSlotsCount();
+    checkThat(request.hasPod(), "pod is required");
     checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
     FilterResponse.Builder response = FilterResponse.newBuilder();
     Map<PluginStatus, Integer> reasons = new LinkedHashMap<>();
@@ -239,6 +240,7 @@ final class Host {
   private ScoreResponse scored(ScoreRequest request) {
     check(request.getHeader());
     int nodes = request.getNodes().getSlotsCount();
+    checkThat(request.hasPod(), "pod is required");
     checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
     ScoreResponse.Builder response = ScoreResponse.newBuilder();
     try {
