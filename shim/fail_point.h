@@ -42,7 +42,7 @@ class FailPoint {
       return;
     }
     close(open(file_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
-    while (access(file_.c_str(), F_OK) == 0) usleep(1000);
+    while (::access(file_.c_str(), F_OK) == 0) ::usleep(1000);
   }
 
  private:

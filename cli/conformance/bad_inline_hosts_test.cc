@@ -67,7 +67,7 @@ std::vector<BadHost> BadInlineHosts() {
          };
        }},
       {"INTERNAL instead of SESSION_UNKNOWN",
-       {"PreFilterService/wrong-headers"},
+       {"PreFilterService/wrong-headers", "PreFilterService/missing-fields"},
        [](Wrongness* wrong) {
          wrong->hooks.on_answer = [](const Message&, Message*, grpc::Status* status) {
            const auto error = call_errors::CallErrorOf(*status);

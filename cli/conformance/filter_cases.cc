@@ -373,13 +373,16 @@ absl::Status Nominated(const Kit& kit) {
   for (size_t i = 0; i < pending.size(); ++i) {
     const auto occupied = beside[i].verdicts.find(kSlot);
     if (occupied == beside[i].verdicts.end()) continue;
-    Verdicts expected = alone[i].verdicts;
-    if (!occupied->second.empty()) expected[kSlot] = occupied->second;
     Round now;
     CONFORMANCE_TRY(RunRound(session, 200 + i, pending[i].uid(), &now));
-    if (now.verdicts != expected)
+    // Of this node alone: a plugin may plan for the nominated pod on other nodes.
+    const Verdicts& expected = (occupied->second.empty() ? alone[i] : beside[i]).verdicts;
+    const auto wanted = expected.find(kSlot);
+    const auto found = std::as_const(now.verdicts).find(kSlot);
+    if (wanted == expected.end() || found == now.verdicts.cend()) continue;
+    if (found->second != wanted->second)
       return Wrong(kFilterTwice, absl::StrCat("pod ", pending[i].name(),
-                                              ": other verdicts than with the nominated pod on "
+                                              ": another verdict than with the nominated pod on "
                                               "the node, or without it"));
   }
   session.SendDelta({PlacePod(guest.uid(), PLACEMENT_STATE_UNPLACED, 0), RemovePod(guest.uid())});
@@ -404,6 +407,8 @@ std::vector<Case> FilterCases() {
        "unknown and duplicate slots return an error, or other nodes than the call names", Errors},
       {kService, "hypotheses", "simulated nodes without some pods, and with them again",
        Hypotheses},
+      {kService, "simulated-failure", "a plugin that fails on a simulated node rejects it",
+       SimulatedFailure},
       {kService, "hypotheses-errors", "invalid simulated nodes return an error", HypothesesErrors},
       {kService, "placements", "removed placements have no effect", Placements},
       {kService, "nominated", "nodes with nominated pods are evaluated with and without them",

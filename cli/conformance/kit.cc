@@ -58,26 +58,6 @@ std::string WhyNot(const Kit& kit, const Case& one) {
   if (service == "QueueingHintService" && !kit.Can(v1beta1::CAPABILITY_QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
   if (!kit.Can(v1beta1::CAPABILITY_INLINE_NODES) || service == "PluginHostService") return "";
-  static const auto* const kWithoutCache =
-      new std::set<std::string>{"PreFilterService/well-formed",
-                                "PreFilterService/again",
-                                "FilterService/well-formed",
-                                "FilterService/again",
-                                "FilterService/given-nodes",
-                                "FilterService/hypotheses",
-                                "FilterService/columns",
-                                "ScoreService/columns",
-                                "ScoreService/well-formed",
-                                "ScoreService/again",
-                                "ScoreService/some-nodes",
-                                "ReserveService/reserve",
-                                "PermitService/permit",
-                                "PermitService/permit-resumed",
-                                "BindService/bind",
-                                "PostBindService/post-bind",
-                                "QueueSortService/sort-keys",
-                                "PreEnqueueService/pre-enqueue",
-                                "ClusterStateService/fuzzed-calls"};
   static const auto* const kWithoutCache = new std::set<std::string>{
       "PreFilterService/well-formed",   "PreFilterService/again",
       "PreFilterService/wrong-headers", "PreFilterService/missing-fields",
@@ -240,8 +220,9 @@ std::string Kit::NewSessionId() const {
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
-       {PluginHostCases, ClusterStateCases, CacheCases, TraceCases, QueueCases, AttemptCases,
-        FilterCases, ScoreCases, CycleCases, PlacementCases, PostFilterCases, FuzzCases}) {
+       {PluginHostCases, SessionCases, ClusterStateCases, CacheCases, TraceCases, QueueCases,
+        AttemptCases, FilterCases, ScoreCases, ColumnCases, CycleCases, PlanCases, PlacementCases,
+        PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -142,7 +142,7 @@
     "Absent: no plugin objects. Otherwise the first rejection or error")                           \
   R(kPermitWaits, "permit.proto", "PermitResponse.waits", "Plugins that want the pod held")        \
   R(kPermitTimeout, "permit.proto", "PermitWait.timeout_micros",                                   \
-    "Milliseconds until the pod is rejected")                                                      \
+    "Microseconds until the pod is rejected")                                                      \
   R(kPreBindCache, "pre_bind.proto", "PreBindService.PreBind", "repeating a call is harmless")     \
   R(kPreBindResults, "pre_bind.proto", "PreBindRequest.results",                                   \
     "Their results, in the same order")                                                            \

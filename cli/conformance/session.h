@@ -75,7 +75,7 @@ class Session {
   void Complete(Request* request) const {
     // Such a host never gets some calls.
     if constexpr (requires(const std::string& uid) { AddInline(cluster_, uid, request); }) {
-      if (is_inline()) AddInline(cluster_, pods_[request->header().attempt_id()], request);
+      if (is_inline()) AddInline(cluster_, PodOf(*request), request);
     }
     if constexpr (requires { request->mutable_node_columns(); }) {
       if (has_columns()) ReplaceByColumns(NamedBy(kit_.info()), request);
@@ -86,6 +86,15 @@ class Session {
   }
   void Complete(v1beta1::SortKeysRequest* request) const {
     if (is_inline()) AddInline(cluster_, request);
+  }
+  // The uid in the request; requests from Filter to Score have only the attempt.
+  template <typename Request>
+  std::string PodOf(const Request& request) const {
+    if constexpr (requires { request.pod_uid(); }) {
+      return request.pod_uid();
+    } else {
+      return pods_[request.header().attempt_id()];
+    }
   }
   bool is_inline() const { return kit_.Can(v1beta1::CAPABILITY_INLINE_NODES); }
   // Nodes come in columns.

@@ -83,7 +83,7 @@ absl::Status TryAlgorithm(const Session& session, const Stranger& stranger) {
   return stranger.Try(EXTENSION_POINT_POST_FILTER, PostFilterRequest());
 }
 
-// Whoever took the place of an instance must not answer for it, nor act on its calls.
+// A process that took the place of an instance must not answer for it, nor act on its calls.
 absl::Status UnknownSession(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster(5)));

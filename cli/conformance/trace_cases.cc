@@ -134,7 +134,7 @@ class TracePlayer {
     return ExpectPlaces(*observer, cache);
   }
 
-  // Only the pods of the cache are known. `observer`: an attempt of one that can go on to Filter.
+  // Only the pods of the cache are known. `observer`: an attempt that can continue with Filter.
   absl::Status ExpectPods(const Cache& cache, std::optional<uint64_t>* observer) {
     for (const std::string& uid : seen_) {
       const auto pod = cache.pods.find(uid);

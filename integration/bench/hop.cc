@@ -154,7 +154,7 @@ class Bench {
     if (absl::Status status = SetUp(num_nodes); !status.ok()) return status;
     auto fused = Measure([this] { return Cycle(client_.get()); });
     if (!fused.ok()) return fused.status();
-    const int64_t host_micros = host_micros_;
+    const long host_micros = static_cast<long>(host_micros_);  // as printf wants it
     auto unary = Measure([this] { return Cycle(plain_client_.get()); });
     if (!unary.ok()) return unary.status();
     auto stub = v1beta1::PluginHostService::NewStub(channel_);
@@ -166,7 +166,7 @@ class Bench {
                  : absl::UnavailableError("probe");
     });
     if (!empty.ok()) return empty.status();
-    printf("| %d | %.0f / %.0f | %.0f | %u | %.0f / %.0f | %.0f | %.0f / %.0f | %.1f |\n",
+    printf("| %d | %.0f / %.0f | %.0f | %ld | %.0f / %.0f | %.0f | %.0f / %.0f | %.1f |\n",
            num_nodes, fused->p50_us, fused->p99_us, fused->cpu_us, host_micros, unary->p50_us,
            unary->p99_us, unary->cpu_us, empty->p50_us, empty->p99_us,
            1000.0 * fused->p50_us / num_nodes);

@@ -560,7 +560,7 @@ TEST_F(SessionTest, AConfigurationWithWarningsIsInForce) {
   request.mutable_shim();  // A shim that can do nothing: one warning for each point of a plugin.
   v1beta1::ConfigureResponse response;
   EXPECT_TRUE(session_->Configure(request, &response));
-  ASSERT_EQ(response.problems_size(), 1 + 5 + 4) << response.DebugString();
+  ASSERT_EQ(response.problems_size(), 1 + 7 + 6) << response.DebugString();
   EXPECT_EQ(response.problems(0).field(), "old");
   for (const v1beta1::ConfigProblem& problem : response.problems())
     EXPECT_EQ(problem.severity(), v1beta1::ConfigProblem::SEVERITY_WARNING);

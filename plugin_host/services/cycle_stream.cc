@@ -44,7 +44,8 @@ void CycleStream<Rpc>::OnRead(bool ok) {
     closed_ = true;
     if (parked_) {
       streams_->parking->Leave(this);
-      Unpark();
+      parked_ = false;
+      --operations_;  // The waiting call; the read counts still, so the stream stays.
     }
     OperationBegins();
     stream_.Finish(grpc::Status::OK, finished_.tag());

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "proto/short_names.h"
 #include "shim/cut_text.h"
+#include "shim/framework/kept_states.h"
 #include "shim/framework/pod_effects.h"
 #include "shim/framework/profile_plan.h"
 
@@ -26,8 +27,6 @@ constexpr int kMaxCandidates = 32;
 constexpr int kMaxQuestions = 65536;
 constexpr int kMaxPlacements = 4096;
 constexpr int kMaxDecisions = 4096;
-constexpr size_t kMaxStateBytes = 4 << 10;
-constexpr size_t kMaxStatesBytes = 16 << 10;  // of an answer
 
 absl::Status CheckStatus(const PluginStatus& status, absl::string_view where,
                          size_t max_reason_bytes = kMaxReasonBytes) {
@@ -70,26 +69,6 @@ absl::Status CheckRejection(const PluginStatus& rejection, absl::string_view whe
     return WrongAnswer(absl::StrCat(where, " rejects with code ", ShortName(rejection.code())));
   }
   return absl::OkStatus();
-}
-
-// What plugins of this host keep for a pod.
-absl::Status CheckStates(const google::protobuf::RepeatedPtrField<v1beta1::PluginState>& states,
-                         const std::vector<std::string>& plugins) {
-  absl::flat_hash_set<absl::string_view> named;
-  size_t bytes = 0;
-  for (const v1beta1::PluginState& its : states) {
-    if (absl::Status status = CheckName(its.plugin(), plugins, "Reserve"); !status.ok())
-      return status;
-    if (!named.insert(its.plugin()).second)
-      return WrongAnswer(absl::StrCat("Reserve has two states of ", its.plugin()));
-    if (its.state().empty() || its.state().size() > kMaxStateBytes) {
-      return WrongAnswer(
-          absl::StrCat("Reserve has a state of ", its.state().size(), " bytes of ", its.plugin()));
-    }
-    bytes += its.state().size();
-  }
-  if (bytes <= kMaxStatesBytes) return absl::OkStatus();
-  return WrongAnswer(absl::StrCat("Reserve has states of ", bytes, " bytes"));
 }
 
 // Eight bytes of a bitmap; zeros after its end.
@@ -160,9 +139,9 @@ absl::Status CheckReserve(const v1beta1::ReserveResponse& response, const HostEx
     if (absl::Status status = CheckName(effect.plugin(), names, "Reserve"); !status.ok())
       return status;
   }
-  absl::Status bad = CheckStates(response.states(), names);
-  bad.Update(CheckEffects(response.effects(), "Reserve", pod, node_name));
-  return bad;
+  if (const std::string fault = FaultOfStates(response.states(), names); !fault.empty())
+    return WrongAnswer(absl::StrCat("Reserve ", fault));
+  return CheckEffects(response.effects(), "Reserve", pod, node_name);
 }
 
 absl::Status CheckPermit(const v1beta1::PermitResponse& response, const HostExtensionPoint& share) {

@@ -402,7 +402,7 @@ TEST(CheckPermit, RefusesEachKindOfNonsense) {
   EXPECT_THAT(fault(bad), HasSubstr("twice"));
   bad = good;
   bad.mutable_waits(0)->set_timeout_micros(-5'000);
-  EXPECT_THAT(fault(bad), HasSubstr("timeout of -5 ms"));
+  EXPECT_THAT(fault(bad), HasSubstr("timeout of -5000 µs"));
   bad = good;
   bad.mutable_waits(0)->set_plugin("Stranger");
   EXPECT_THAT(fault(bad), HasSubstr("\"Stranger\""));

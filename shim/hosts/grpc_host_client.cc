@@ -154,6 +154,8 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       info_(std::move(host.info)),
       awaits_acks_(framework::HasCapability(info_, CAPABILITY_ACKS_EVERY_VERSION) &&
                    !framework::HasCapability(info_, CAPABILITY_INLINE_NODES)),
+      plans_(framework::HasCapability(info_, CAPABILITY_BATCH) ||
+             framework::HasCapability(info_, CAPABILITY_GROUP_PLAN)),
       host_stub_(PluginHostService::NewStub(channel_)),
       state_stub_(ClusterStateService::NewStub(channel_)),
       cycle_stub_(CycleService::NewStub(channel_)),

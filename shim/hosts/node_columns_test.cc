@@ -33,7 +33,7 @@ using v1beta1::NodeColumns;
 
 // As received at the other end of the wire.
 template <typename Message>
-Message Received(const Message& sent) {
+Message AsSent(const Message& sent) {
   Message received;
   EXPECT_TRUE(received.ParseFromString(sent.SerializeAsString()));
   return received;
@@ -234,7 +234,7 @@ class NodeColumnsTest : public ::testing::Test {
     ColumnContent content(&cluster_, Parts(fields, true));
     FilterRequest request = SearchAll();
     EXPECT_TRUE(content.AddNodesFor(Pod("p"), &request).ok());
-    return Received(request).node_columns();
+    return AsSent(request).node_columns();
   }
 
   int resource_version_ = 0;
@@ -370,8 +370,8 @@ TEST_P(RandomColumnsTest, SayWhatInlineNodesSay) {
         ASSERT_TRUE(inlines[c]->AppendNodesFor(Pod("p"), &as_nodes).ok());
         ASSERT_TRUE(columns[c]->AddNodesFor(Pod("p"), &as_columns).ok());
       }
-      const FilterRequest nodes = Received(as_nodes);
-      const NodeColumns sent = Received(as_columns).node_columns();
+      const FilterRequest nodes = AsSent(as_nodes);
+      const NodeColumns sent = AsSent(as_columns).node_columns();
       ExpectWellFormed(sent, nodes.inline_nodes_size());
       ASSERT_FALSE(HasFailure()) << "round " << round << ", parts " << c;
       for (int i = 0; i < nodes.inline_nodes_size(); ++i) {
@@ -514,19 +514,19 @@ TEST_F(NodeColumnsTest, AHostWithTheCapabilityGetsColumnsInPlaceOfNodes) {
   v1beta1::ScoreRequest score;
   v1beta1::ReserveRequest reserve;
   scripted.filter = [&](const FilterRequest& request) {
-    filter = Received(request);
+    filter = AsSent(request);
     return v1beta1::FilterResponse();
   };
   scripted.pre_score = [&](const v1beta1::PreScoreRequest& request) {
-    pre_score = Received(request);
+    pre_score = AsSent(request);
     return v1beta1::PreScoreResponse();
   };
   scripted.score = [&](const v1beta1::ScoreRequest& request) {
-    score = Received(request);
+    score = AsSent(request);
     return v1beta1::ScoreResponse();
   };
   scripted.reserve = [&](const v1beta1::ReserveRequest& request) {
-    reserve = Received(request);
+    reserve = AsSent(request);
     return v1beta1::ReserveResponse();
   };
   InlineHost host(&scripted, &cluster_,

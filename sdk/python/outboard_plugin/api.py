@@ -255,15 +255,15 @@ class Plugin:
     # that writes with credentials of its own sends it along, so that its store can refuse the write of a replica that no
     # longer leads. 0: the shim runs without leader election.
     leader_epoch: int = 0
+    # The verdicts of filter_columns.
+    filter_reasons: Sequence[Reject] = ()
     # Set by the host, for each profile of a session.
     _find_state: Optional[Callable[[str], bytes]] = None
 
     def state_of(self, pod: Pod) -> bytes:
-        """What the plugin keeps for a pod that has a node and is not bound (Reserved.state); b"" if nothing. For permit, bind
-        and unreserve, also if another host reserved: this one then gets it with the cluster. Always b"" with inline_nodes."""
+        """What the plugin keeps for a pod that has a node and is not bound (Reserved.state); b"" if nothing. For permit to
+        bind, and unreserve, also if another host reserved: this one then gets it with the cluster. Always b"" with inline_nodes."""
         return self._find_state(pod.uid) if self._find_state is not None else b""
-    # The verdicts of filter_columns.
-    filter_reasons: Sequence[Reject] = ()
 
     def configure(self, args: Any) -> Optional[Sequence[str]]:
         """`args` of the profile's pluginConfig; {} by default. Raise ValueError("field: cause") to reject them; also reject

@@ -155,8 +155,8 @@ class Calls:
                 self._check_number(request.simulation.nodes)
                 if self._has_columns(request, request.simulation.nodes):
                     return answers.evaluate_columns(plugins, pod, request.node_columns, is_simulation=True)
-                nodes = self._simulated_nodes(session, request)
-                return answers.evaluate_each(plugins, pod, nodes, self._nominated(session, request.simulation))
+                simulated = self._simulated_nodes(session, request)
+                return answers.evaluate_each(plugins, pod, simulated, self._nominated(session, request.simulation))
             if what != "search":
                 raise CallFailed("INVALID", "search or simulation is required")
             search = request.search

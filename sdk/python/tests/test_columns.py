@@ -261,7 +261,7 @@ class ColumnsHostTest(unittest.TestCase):
 
     def search(self, **fields):
         search = pb.NodeSearch(nodes=pb.NodeSet(slots=range(9)), num_feasible_nodes_to_find=9)
-        return pb.FilterRequest(header=self.header(), search=search, **fields)
+        return pb.FilterRequest(header=self.header(), pod=pb.Pod(), search=search, **fields)
 
     def test_the_capability_needs_columns_at_all_points_and_parts_that_come_in_columns(self):
         def capabilities(*plugins, inline=True):
@@ -296,9 +296,9 @@ class ColumnsHostTest(unittest.TestCase):
         answer = self.calls.Filter(self.search(node_columns=columns), self.context)
         self.assertEqual(verdicts_of(answer), verdicts_of(expected))
         simulation = pb.NodeSimulation(nodes=[pb.SimulatedNode(slot=i) for i in range(9)])
-        request = pb.FilterRequest(header=self.header(), simulation=simulation, node_columns=columns)
+        request = pb.FilterRequest(header=self.header(), pod=pb.Pod(), simulation=simulation, node_columns=columns)
         self.assertEqual(verdicts_of(self.calls.Filter(request, self.context)), verdicts_of(expected))
-        request = pb.ScoreRequest(header=self.header(), nodes=pb.NodeSet(slots=range(9)), node_columns=columns)
+        request = pb.ScoreRequest(header=self.header(), pod=pb.Pod(), nodes=pb.NodeSet(slots=range(9)), node_columns=columns)
         scores = self.calls.Score(request, self.context).plugins[0].scores
         self.assertEqual(scores, answers.scores(BusyNodes(), None, as_nodes(self.sent)))
 
@@ -321,7 +321,12 @@ class ColumnsHostTest(unittest.TestCase):
         ):
             for call, request in (
                 (self.calls.Filter, self.search(node_columns=columns)),
-                (self.calls.Score, pb.ScoreRequest(header=self.header(), nodes=pb.NodeSet(slots=range(9)), node_columns=columns)),
+                (
+                    self.calls.Score,
+                    pb.ScoreRequest(
+                        header=self.header(), pod=pb.Pod(), nodes=pb.NodeSet(slots=range(9)), node_columns=columns
+                    ),
+                ),
             ):
                 with self.assertRaises(CallFailed) as caught:
                     call(request, self.context)

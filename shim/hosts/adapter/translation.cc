@@ -39,6 +39,7 @@
 #include "outboard/v1beta1/pre_bind.pb.h"
 #include "proto/call_errors/call_errors.h"
 #include "proto/call_errors/rpc_status.pb.h"
+#include "shim/hosts/adapter/units.h"
 
 namespace outboard::hosts::adapter {
 namespace {
@@ -119,36 +120,6 @@ int Renumber(const std::vector<std::pair<int, int>>& numbers, int number, Direct
 
 bool IsRenumbered(const FieldDescriptor* field) {
   return field->enum_type() != nullptr && NumbersOf(field->enum_type()) != nullptr;
-}
-
-// An amount of time that v1alpha1 has in another unit, by how many of v1alpha1's units a
-// microsecond is, or a v1alpha1 unit has microseconds.
-struct Unit {
-  int64_t times = 1, per = 1;
-};
-const Unit* UnitOf(const FieldDescriptor* field) {
-  static const auto* const kUnits = [] {
-    constexpr Unit kMillis{.times = 1, .per = 1000}, kNanos{.times = 1000, .per = 1};
-    auto* const units = new std::map<const FieldDescriptor*, Unit>;
-    const auto add = [&](const Descriptor* type, const char* name, Unit unit) {
-      units->emplace(type->FindFieldByName(name), unit);
-    };
-    add(v1beta1::SyncRequest::descriptor(), "time_unix_micros", kNanos);
-    add(v1beta1::Ack::descriptor(), "time_unix_micros", kNanos);
-    add(v1beta1::PluginWait::descriptor(), "remaining_micros", kMillis);
-    add(v1beta1::PermitWait::descriptor(), "timeout_micros", kMillis);
-    add(v1beta1::PreBindRequest::descriptor(), "elapsed_micros", kMillis);
-    return units;
-  }();
-  const auto it = kUnits->find(field);
-  return it == kUnits->end() ? nullptr : &it->second;
-}
-
-// A host's amount that is too large to say in microseconds becomes the largest.
-int64_t InUnit(const Unit& unit, int64_t amount, Direction direction) {
-  const auto [times, per] = direction == Direction::kToOld ? unit : Unit{unit.per, unit.times};
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  return std::clamp(amount, -(kMost / times), kMost / times) * times / per;
 }
 
 // v1alpha1 names an object by a ClusterObject in which only the name is set.
@@ -264,7 +235,9 @@ void Translate(Message* message, Direction direction) {
   for (const FieldDescriptor* field : DifferingFields(type)) {
     if (const Unit* unit = UnitOf(field); unit != nullptr) {
       const int64_t amount = reflection->GetInt64(*message, field);
-      reflection->SetInt64(message, field, InUnit(*unit, amount, direction));
+      reflection->SetInt64(
+          message, field,
+          direction == Direction::kToOld ? unit->FromMicros(amount) : unit->ToMicros(amount));
     } else if (field->enum_type() != nullptr) {
       const auto& numbers = *NumbersOf(field->enum_type());
       if (!field->is_repeated()) {
