@@ -614,7 +614,7 @@ std::vector<BadHost> BadHosts() {
          };
        }},
       {"Unreserve of unknown attempts fails",
-       {"ReserveService/unreserve-unknown", kHost + "unknown-session"},
+       {"ReserveService/unreserve-unknown"},
        ForgetAttemptsAtUnreserve},
       {"waits of an unconfigured plugin",
        {"PermitService/permit", "PermitService/permit-resumed"},
