@@ -34,7 +34,7 @@ class LogName {
 };
 
 // W3C's `traceparent` of the attempt (call.proto, CallHeader): the parent for a plugin's spans, and
-// a header for its own requests to other services. Empty if there is no attempt, or no trace id.
+// a header for its own requests to other services. Empty without an attempt or a trace id.
 //
 // Threading: pure.
 // Lifetime:  the caller's.

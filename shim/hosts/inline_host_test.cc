@@ -14,6 +14,7 @@
 #include "shim/framework/multi_host/extension_point_runner.h"
 #include "shim/framework/testing/scripted_host.h"
 #include "shim/hosts/needed_fields.h"
+#include "shim/hosts/testing/received.h"
 
 namespace outboard::hosts {
 namespace {
@@ -26,14 +27,6 @@ using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
 using v1beta1::InlineNode;
-
-// As received at the other end of the wire.
-template <typename Message>
-Message Received(const Message& sent) {
-  Message received;
-  EXPECT_TRUE(received.ParseFromString(sent.SerializeAsString()));
-  return received;
-}
 
 FilterResponse AllFeasible(int count) {
   FilterResponse answer;
@@ -50,17 +43,17 @@ class InlineHostTest : public ::testing::Test {
   InlineHostTest() {
     for (int i = 1; i <= 3; ++i) PutNode(absl::StrCat("n", i), "blue");
     scripted_.pre_filter = [this](const v1beta1::PreFilterRequest& request) {
-      pre_filters_.push_back(Received(request));
+      pre_filters_.push_back(testing::Received(request));
       return v1beta1::PreFilterResponse();
     };
     scripted_.filter = [this](const FilterRequest& request) {
-      filters_.push_back(Received(request));
+      filters_.push_back(testing::Received(request));
       return AllFeasible(request.simulation().nodes().empty()
                              ? request.search().nodes().slots_size()
                              : request.simulation().nodes_size());
     };
     scripted_.score = [this](const v1beta1::ScoreRequest& request) {
-      scores_.push_back(Received(request));
+      scores_.push_back(testing::Received(request));
       v1beta1::ScoreResponse answer;
       answer.add_plugins()->set_plugin("Fake");
       answer.mutable_plugins(0)->set_scores(
@@ -304,11 +297,11 @@ TEST_F(InlineHostTest, ReserveAndPermitBringPodAndNode) {
   std::vector<v1beta1::ReserveRequest> reserves;
   std::vector<v1beta1::PermitRequest> permits;
   scripted_.reserve = [&](const v1beta1::ReserveRequest& request) {
-    reserves.push_back(Received(request));
+    reserves.push_back(testing::Received(request));
     return v1beta1::ReserveResponse();
   };
   scripted_.permit = [&](const v1beta1::PermitRequest& request) {
-    permits.push_back(Received(request));
+    permits.push_back(testing::Received(request));
     return v1beta1::PermitResponse();
   };
   v1beta1::ReserveRequest reserve;

@@ -18,6 +18,7 @@
 #include "shim/hosts/inline_host.h"
 #include "shim/hosts/needed_fields.h"
 #include "shim/hosts/resource_list.h"
+#include "shim/hosts/testing/received.h"
 
 namespace outboard::hosts {
 namespace {
@@ -30,14 +31,6 @@ using v1beta1::FilterRequest;
 using v1beta1::GetHostInfoResponse;
 using v1beta1::InlineNode;
 using v1beta1::NodeColumns;
-
-// As received at the other end of the wire.
-template <typename Message>
-Message AsSent(const Message& sent) {
-  Message received;
-  EXPECT_TRUE(received.ParseFromString(sent.SerializeAsString()));
-  return received;
-}
 
 // What both forms say about a node.
 struct Said {
@@ -234,7 +227,7 @@ class NodeColumnsTest : public ::testing::Test {
     ColumnContent content(&cluster_, Parts(fields, true));
     FilterRequest request = SearchAll();
     EXPECT_TRUE(content.AddNodesFor(Pod("p"), &request).ok());
-    return AsSent(request).node_columns();
+    return testing::Received(request).node_columns();
   }
 
   int resource_version_ = 0;
@@ -370,8 +363,8 @@ TEST_P(RandomColumnsTest, SayWhatInlineNodesSay) {
         ASSERT_TRUE(inlines[c]->AppendNodesFor(Pod("p"), &as_nodes).ok());
         ASSERT_TRUE(columns[c]->AddNodesFor(Pod("p"), &as_columns).ok());
       }
-      const FilterRequest nodes = AsSent(as_nodes);
-      const NodeColumns sent = AsSent(as_columns).node_columns();
+      const FilterRequest nodes = testing::Received(as_nodes);
+      const NodeColumns sent = testing::Received(as_columns).node_columns();
       ExpectWellFormed(sent, nodes.inline_nodes_size());
       ASSERT_FALSE(HasFailure()) << "round " << round << ", parts " << c;
       for (int i = 0; i < nodes.inline_nodes_size(); ++i) {
@@ -514,19 +507,19 @@ TEST_F(NodeColumnsTest, AHostWithTheCapabilityGetsColumnsInPlaceOfNodes) {
   v1beta1::ScoreRequest score;
   v1beta1::ReserveRequest reserve;
   scripted.filter = [&](const FilterRequest& request) {
-    filter = AsSent(request);
+    filter = testing::Received(request);
     return v1beta1::FilterResponse();
   };
   scripted.pre_score = [&](const v1beta1::PreScoreRequest& request) {
-    pre_score = AsSent(request);
+    pre_score = testing::Received(request);
     return v1beta1::PreScoreResponse();
   };
   scripted.score = [&](const v1beta1::ScoreRequest& request) {
-    score = AsSent(request);
+    score = testing::Received(request);
     return v1beta1::ScoreResponse();
   };
   scripted.reserve = [&](const v1beta1::ReserveRequest& request) {
-    reserve = AsSent(request);
+    reserve = testing::Received(request);
     return v1beta1::ReserveResponse();
   };
   InlineHost host(&scripted, &cluster_,

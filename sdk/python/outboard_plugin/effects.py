@@ -5,8 +5,8 @@ allow (`proto/outboard/v1beta1/effect.proto`); the pod then releases its node. E
 [a-z0-9-]{1,63}.
 
 Writes of objects need a declared resource with the verb (`Plugin.declared_resources`), which the shim's configuration
-allows (`customResources`). They have preconditions: if the object is no longer as in the cluster cache, the write fails
-and changes nothing.
+allows (`customResources`). They have preconditions: if the object has changed since the cluster cache got it, the write
+fails and changes nothing.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def patch_object(key: str, old: Object, patch: Mapping[str, Any], status: bool =
     """Changes parts of an object; verb PATCH, or PATCH_STATUS with `status`.
 
     A strategic merge patch for Kubernetes' own kinds, a JSON merge patch for custom resources. It must preserve what others
-    changed meanwhile; with `only_unchanged` it fails if the object is no longer as in the cluster cache."""
+    changed meanwhile; with `only_unchanged` it fails if the object has changed since the cluster cache got it."""
     identity = _identity(old)
     if not only_unchanged:
         del identity["resource_version"]
