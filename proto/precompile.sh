@@ -1,7 +1,7 @@
 #!/bin/sh
 # precompile.sh LAUNCHER… COMPILER ARGUMENT…: compiles a precompiled header from its headers, never from the one that it replaces.
 # Before it compiles, a compiler cache preprocesses, and GCC's preprocessor then names an old precompiled header instead of reading
-# the headers. The cache would find what another clone compiled after the same old one, whatever the headers say now.
+# the headers. So the cache would find what another clone compiled after the same old one, from other headers.
 for argument in "$@"; do
   case $argument in *.gch) rm -f "$argument" ;; esac
 done
