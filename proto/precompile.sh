@@ -1,5 +1,5 @@
 #!/bin/sh
-# precompile.sh LAUNCHER… COMPILER ARGUMENT…: compiles a precompiled header from its headers, never from the one that it replaces.
+# precompile.sh LAUNCHER… COMPILER ARGUMENT…: compiles a precompiled header from its headers, not from the one being replaced.
 # Before it compiles, a compiler cache preprocesses, and GCC's preprocessor then names an old precompiled header instead of reading
 # the headers. So the cache would find what another clone compiled after the same old one, from other headers.
 for argument in "$@"; do
