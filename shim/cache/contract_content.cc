@@ -38,10 +38,11 @@ bool Same(const Object& a, const Object& b, const Keys& wanted) {
   return SameMessage(x, y);
 }
 
-// Equal in the fields that come only on request.
+// Equal in the fields that come only on request. A pod's status changes with each step of its life,
+// so where no plugin declared them nothing is parsed.
 template <typename Object>
 bool SameOnRequest(const Object& a, const Object& b, const HostFields& wanted) {
-  return a.on_request == b.on_request ||
+  return !wanted.AnyOnRequest(a) || a.on_request == b.on_request ||
          SameMessage(DeclaredOnRequest(a, wanted), DeclaredOnRequest(b, wanted));
 }
 

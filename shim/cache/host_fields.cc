@@ -28,15 +28,6 @@ void StripUndeclared(const HostFields& fields, v1beta1::Pod* pod) {
   }
 }
 
-bool AnyOfPods(const HostFields& fields) {
-  return fields.service_account_name || fields.priority_class_name || fields.runtime_class_name ||
-         fields.phase || !fields.pod_conditions.empty();
-}
-
-bool AnyOfNodes(const HostFields& fields) {
-  return fields.capacity || fields.node_conditions || fields.addresses;
-}
-
 }  // namespace
 
 void HostFields::Add(const HostFields& other) {
@@ -61,7 +52,7 @@ void HostFields::Add(const HostFields& other) {
 v1beta1::Pod DeclaredOnRequest(const kube::PodObject& pod, const HostFields& fields) {
   v1beta1::Pod part;
   // The shim wrote these bytes itself; they are valid.
-  if (!AnyOfPods(fields) || !part.ParseFromString(pod.on_request)) return v1beta1::Pod();
+  if (!fields.AnyOnRequest(pod) || !part.ParseFromString(pod.on_request)) return v1beta1::Pod();
   if (!fields.service_account_name) part.clear_service_account_name();
   if (!fields.priority_class_name) part.clear_priority_class_name();
   if (!fields.runtime_class_name) part.clear_runtime_class_name();
@@ -76,7 +67,7 @@ v1beta1::Pod DeclaredOnRequest(const kube::PodObject& pod, const HostFields& fie
 
 v1beta1::Node DeclaredOnRequest(const kube::NodeObject& node, const HostFields& fields) {
   v1beta1::Node part;
-  if (!AnyOfNodes(fields) || !part.ParseFromString(node.on_request)) return v1beta1::Node();
+  if (!fields.AnyOnRequest(node) || !part.ParseFromString(node.on_request)) return v1beta1::Node();
   if (!fields.capacity) part.clear_capacity();
   if (!fields.node_conditions) part.clear_conditions();
   if (!fields.addresses) part.clear_addresses();
@@ -87,13 +78,13 @@ void CopyPod(const kube::PodObject& pod, const HostFields& fields, v1beta1::Pod*
   *out = pod.pod;
   StripUndeclared(fields, out);
   if (fields.resource_version) out->set_resource_version(pod.resource_version);
-  if (AnyOfPods(fields)) out->MergeFrom(DeclaredOnRequest(pod, fields));
+  if (fields.AnyOnRequest(pod)) out->MergeFrom(DeclaredOnRequest(pod, fields));
 }
 
 void CopyNode(const kube::NodeObject& node, const HostFields& fields, v1beta1::Node* out) {
   *out = node.node;
   KeepOnly(out->mutable_annotations(), fields.node_annotations);
-  if (AnyOfNodes(fields)) out->MergeFrom(DeclaredOnRequest(node, fields));
+  if (fields.AnyOnRequest(node)) out->MergeFrom(DeclaredOnRequest(node, fields));
 }
 
 }  // namespace outboard::cache

@@ -49,6 +49,14 @@ struct HostFields {
   }
   // Adds what another host's plugins read.
   void Add(const HostFields& other);
+  // Whether any of PodObject::on_request or NodeObject::on_request is declared.
+  bool AnyOnRequest(const kube::PodObject&) const {
+    return service_account_name || priority_class_name || runtime_class_name || phase ||
+           !pod_conditions.empty();
+  }
+  bool AnyOnRequest(const kube::NodeObject&) const {
+    return capacity || node_conditions || addresses;
+  }
 };
 
 // The declared ones of the fields that come only on request (PodObject::on_request,
