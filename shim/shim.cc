@@ -369,10 +369,10 @@ absl::Status ShimProcess::Start() {
               OnHandshake(endpoint, connection, now);
             });
           },
-          [this](std::string host, std::string instance, std::string warning) {
+          [this](std::string host, std::string instance, v1beta1::ProbeResponse probe) {
             task_queue_.Post([this, host = std::move(host), instance = std::move(instance),
-                              warning = std::move(warning)](absl::Time now) {
-              host_registry_.OnProbedReady(host, instance, warning, now);
+                              probe = std::move(probe)](absl::Time now) {
+              host_registry_.OnProbedReady(host, instance, probe, now);
             });
           },
           [this](std::string host, std::string instance) {
@@ -402,6 +402,7 @@ absl::Status ShimProcess::Start() {
 
 void ShimProcess::RunOnce(absl::Time now) {
   heartbeat_.Beat(SteadyNow());
+  host_registry_.single_sessions()->SetLeading(Leading());
   task_queue_.Run(now);
   if (!caches_synced_ && Synced()) {
     caches_synced_ = true;
@@ -449,7 +450,9 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
 
 bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
   const bool leads = elector_ != nullptr && elector_->leading();
-  return hostless_leader_.GivesUp(leads, serves_some_pods_, now);
+  // Another replica could only take the host from the other shim again.
+  const bool yielding = host_registry_.single_sessions()->yielding();
+  return hostless_leader_.GivesUp(leads, serves_some_pods_ || yielding, now);
 }
 
 absl::Status ShimProcess::Run() {

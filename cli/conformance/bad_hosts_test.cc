@@ -519,6 +519,12 @@ std::vector<BadHost> BadHosts() {
            return grpc::Status::OK;
          };
        }},
+      {"batches without the fused cycle",
+       {kHost + "info"},
+       Answering<GetHostInfoResponse>([](Wrongness*, GetHostInfoResponse* info) {
+         info->clear_capabilities();
+         info->add_capabilities(CAPABILITY_BATCH);
+       })},
       {"ready before there is a snapshot",
        {kHost + "probe"},
        Answering<ProbeResponse>([](Wrongness*, ProbeResponse* probe) {

@@ -156,11 +156,14 @@ absl::Status StreamReplaced(const Kit& kit) {
   std::vector<SyncRequest> chunks = MakeSnapshot(MakeCluster(4), 8);
   chunks[0].set_session_id(session.id());
   for (const SyncRequest& chunk : chunks) second.Send(chunk);
+  // Once the host has the new stream, the old one may end only at its next message. A missing
+  // acknowledgement fails a case of its own.
+  second.AwaitAck(8, kSoon);
+  session.SendDelta({});
   grpc::Status status;
   if (!session.sync().AwaitEnd(kSoon, &status))
     return Wrong(kSyncReplaces, "the old stream stays open beside the new one");
   if (!kit.HasAlgorithm()) return absl::OkStatus();
-  if (session.acks_every_version()) second.AwaitAck(8, kSoon);
   PreFilterRequest request;
   *request.mutable_header() = session.Header(2);
   request.mutable_header()->set_exact_version(8);

@@ -37,6 +37,9 @@ class Control {
     return Skipped("the host's answers are not reproducible; see PreFilterService/again");
   }
   absl::Status Check(const std::string& after) {
+    // The disturbed sessions have replaced it.
+    if (session_.kit().Can(CAPABILITY_SINGLE_SESSION))
+      CONFORMANCE_TRY(session_.Open(MakeCluster()));
     Round now;
     const absl::Status asked = Ask(&now);
     if (!asked.ok())

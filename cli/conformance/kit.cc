@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -28,6 +29,20 @@ namespace {
 constexpr char kWellFormed[] = "well-formed";
 constexpr int64_t kCycleDeadlineMicros = 5'000'000;
 constexpr absl::Duration kFirstAnswer = absl::Seconds(5);
+
+// Why a case about sessions does not apply to the host; empty: it applies.
+std::string WhyNotSessions(const Kit& kit, const std::string& name) {
+  static const auto* const kTwoSessions = new std::set<std::string>{
+      "PluginHostService/sessions-in-turn", "PluginHostService/end-session",
+      "ClusterStateService/two-sessions",   "ClusterStateService/slot-reused",
+      "PlanService/equals-cycle",           "PlanService/batch"};
+  const bool is_single = kit.Can(v1beta1::CAPABILITY_SINGLE_SESSION);
+  if (is_single && kTwoSessions->count(name) > 0)
+    return "it needs two sessions at a time, which a host with SINGLE_SESSION does not have";
+  if (!is_single && absl::StartsWith(name, "PluginHostService/single-session"))
+    return "without the capability SINGLE_SESSION";
+  return "";
+}
 
 // Why a case does not apply to the host; empty: it applies.
 std::string WhyNot(const Kit& kit, const Case& one) {
@@ -57,6 +72,8 @@ std::string WhyNot(const Kit& kit, const Case& one) {
     return "without the capability NODE_COLUMNS";
   if (service == "QueueingHintService" && !kit.Can(v1beta1::CAPABILITY_QUEUEING_HINTS))
     return "without the capability QUEUEING_HINTS";
+  const std::string name = absl::StrCat(service, "/", one.name);
+  if (std::string why_not = WhyNotSessions(kit, name); !why_not.empty()) return why_not;
   if (!kit.Can(v1beta1::CAPABILITY_INLINE_NODES) || service == "PluginHostService") return "";
   static const auto* const kWithoutCache = new std::set<std::string>{
       "PreFilterService/well-formed",   "PreFilterService/again",
@@ -71,7 +88,7 @@ std::string WhyNot(const Kit& kit, const Case& one) {
       "PermitService/permit-resumed",   "BindService/bind",
       "PostBindService/post-bind",      "QueueSortService/sort-keys",
       "PreEnqueueService/pre-enqueue",  "ClusterStateService/fuzzed-calls"};
-  if (kWithoutCache->count(absl::StrCat(service, "/", one.name)) == 0)
+  if (kWithoutCache->count(name) == 0)
     return "it needs a cache, which a host with INLINE_NODES does not have";
   return "";
 }
@@ -220,9 +237,9 @@ std::string Kit::NewSessionId() const {
 std::vector<Case> AllCases() {
   std::vector<Case> all;
   for (auto cases :
-       {PluginHostCases, SessionCases, ClusterStateCases, CacheCases, TraceCases, QueueCases,
-        AttemptCases, FilterCases, ScoreCases, ColumnCases, CycleCases, PlanCases, PlacementCases,
-        PostFilterCases, FuzzCases}) {
+       {PluginHostCases, SessionCases, SingleSessionCases, ClusterStateCases, CacheCases,
+        TraceCases, QueueCases, AttemptCases, FilterCases, ScoreCases, ColumnCases, CycleCases,
+        PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -112,6 +112,7 @@ bool Matches(const std::string& pattern, const std::string& text);
 // Parts of AllCases, by file.
 std::vector<Case> PluginHostCases();
 std::vector<Case> SessionCases();
+std::vector<Case> SingleSessionCases();
 std::vector<Case> ClusterStateCases();
 std::vector<Case> CacheCases();
 std::vector<Case> TraceCases();

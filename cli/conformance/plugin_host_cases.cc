@@ -156,6 +156,9 @@ absl::Status DescribedPlugins(const Kit& kit) {
       return Wrong(kPluginName, absl::StrCat("\"", plugin.name(), "\" is empty or a duplicate"));
     CONFORMANCE_TRY(CheckPlugin(plugin, is_inline));
   }
+  if (!kit.Can(CAPABILITY_FUSED_CYCLE) &&
+      (kit.Can(CAPABILITY_BATCH) || kit.Can(CAPABILITY_GROUP_PLAN)))
+    return Wrong(kPlanFused, "the host has BATCH or GROUP_PLAN, and not FUSED_CYCLE");
   return CheckColumns(kit);
 }
 

@@ -38,6 +38,7 @@
     "A host answers INVALID to a call with fewer or more entries than nodes")                      \
   R(kColumnsInline, "plugin_host.proto", "Capability.NODE_COLUMNS",                                \
     "With INLINE_NODES, without which the shim rejects the host")                                  \
+  R(kPlanFused, "plugin_host.proto", "Capability.BATCH", "Requires FUSED_CYCLE")                   \
   R(kColumnParts, "node_columns.proto", "NODE_COLUMNS", "These parts have no form in columns")     \
   R(kInlineComplete, "inline_node.proto", "INLINE_NODES",                                          \
     "answers INVALID to one of these calls without the pod, or with more or fewer nodes")          \
@@ -75,6 +76,10 @@
   R(kProblem, "plugin_host.proto", "ConfigProblem", "One fault of a configuration")                \
   R(kArgsStrict, "plugin_host.proto", "PluginArgs.args_json", "Hosts read it strictly")            \
   R(kSessions, "plugin_host.proto", "ConfigureRequest.session_id", "A host keeps at least 8")      \
+  R(kSingleReplaced, "plugin_host.proto", "Capability.SINGLE_SESSION",                             \
+    "its calls are SESSION_UNKNOWN from then on, and its Sync stream ends with that error")        \
+  R(kCurrentSession, "plugin_host.proto", "ProbeResponse.current_session_id",                      \
+    "The host's session while its shim is there")                                                  \
   R(kInstance, "plugin_host.proto", "ConfigureRequest.instance",                                   \
     "Another one answers WRONG_INSTANCE and changes nothing")                                      \
   R(kValidateOnly, "plugin_host.proto", "ConfigureRequest.validate_only",                          \

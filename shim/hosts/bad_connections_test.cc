@@ -264,7 +264,8 @@ TEST_F(BadConnectionsTest, AConnectorGoesOnToHostsThatAnswer) {
       absl::MutexLock lock(&mu);
       answered.insert(endpoint.host);
     };
-    callbacks.on_ready = [](const std::string&, const std::string&, const std::string&) {};
+    callbacks.on_ready = [](const std::string&, const std::string&, const v1beta1::ProbeResponse&) {
+    };
     callbacks.on_draining = callbacks.on_gone = [](const std::string&, const std::string&) {};
     HostConnector connector(config, callbacks);
     const auto has_good = [&]() { return answered.count("good") > 0; };
@@ -293,7 +294,7 @@ TEST_F(BadConnectionsTest, AHostThatHangsIsReportedUntilItAnswers) {
   int answers = 0;
   HostConnector::Callbacks callbacks;
   callbacks.on_handshake = [](const Endpoint&, const HostConnection&) {};
-  callbacks.on_ready = [&](const std::string&, const std::string&, const std::string&) {
+  callbacks.on_ready = [&](const std::string&, const std::string&, const v1beta1::ProbeResponse&) {
     absl::MutexLock lock(&mu);
     ++answers;
   };

@@ -168,7 +168,7 @@ TEST_F(FarHostTest, ThatVanishesIsReportedUntilItAnswers) {
   int answers = 0;
   HostConnector::Callbacks callbacks;
   callbacks.on_handshake = [](const Endpoint&, const HostConnection&) {};
-  callbacks.on_ready = [&](const std::string&, const std::string&, const std::string&) {
+  callbacks.on_ready = [&](const std::string&, const std::string&, const v1beta1::ProbeResponse&) {
     absl::MutexLock lock(&mu);
     ++answers;
     silence = absl::ZeroDuration();

@@ -238,7 +238,7 @@ void HostConnector::Probe(const KnownEndpoint& entry) {
   } else if (response.state() == v1beta1::ProbeResponse::STATE_DRAINING) {
     callbacks_.on_draining(entry.endpoint.host, entry.instance);
   } else if (response.state() == v1beta1::ProbeResponse::STATE_READY) {
-    callbacks_.on_ready(entry.endpoint.host, entry.instance, response.warning());
+    callbacks_.on_ready(entry.endpoint.host, entry.instance, response);
   }
 }
 

@@ -35,8 +35,8 @@ class HostConnector {
  public:
   struct Callbacks {
     std::function<void(Endpoint endpoint, HostConnection connection)> on_handshake;
-    // `warning`: the host's warning for the administrator; usually empty.
-    std::function<void(std::string host, std::string instance, std::string warning)> on_ready;
+    std::function<void(std::string host, std::string instance, v1beta1::ProbeResponse probe)>
+        on_ready;
     std::function<void(std::string host, std::string instance)> on_draining;
     // No process answers there any more, or another instance does.
     std::function<void(std::string host, std::string instance)> on_gone;

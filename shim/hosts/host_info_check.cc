@@ -6,7 +6,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "proto/short_names.h"
 #include "shim/framework/answer_check.h"
+#include "shim/framework/host_client.h"
 #include "shim/queue/cluster_event.h"
 
 namespace outboard::hosts {
@@ -52,6 +54,19 @@ class Bounds {
   const std::string where_;
   absl::Status status_;
 };
+
+// Plan answers as Cycle does, and the shim calls the plugins of such a host in no other way. A host
+// with INLINE_NODES can have none of them; CheckInlineInfo says so.
+void CheckFused(const GetHostInfoResponse& info, Bounds* bounds) {
+  if (framework::HasCapability(info, v1beta1::CAPABILITY_FUSED_CYCLE) ||
+      framework::HasCapability(info, v1beta1::CAPABILITY_INLINE_NODES))
+    return;
+  for (const auto capability : {v1beta1::CAPABILITY_BATCH, v1beta1::CAPABILITY_GROUP_PLAN}) {
+    if (!framework::HasCapability(info, capability)) continue;
+    bounds->Refuse(absl::StrCat("the capability ", ShortName(capability),
+                                ", which requires the capability FUSED_CYCLE"));
+  }
+}
 
 bool IsAtPreBind(const v1beta1::Interest& interest) {
   return interest.extension_point() == v1beta1::EXTENSION_POINT_PRE_BIND;
@@ -103,6 +118,7 @@ absl::Status CheckHostInfo(const GetHostInfoResponse& info) {
   Bounds bounds("the host");
   bounds.Count("plugins", info.plugins_size(), kMaxPlugins);
   bounds.Count("capabilities", info.capabilities_size(), kMaxEnums);
+  CheckFused(info, &bounds);
   if (!bounds.status().ok()) return bounds.status();
   for (const PluginInfo& plugin : info.plugins()) {
     if (absl::Status checked = CheckPlugin(plugin); !checked.ok()) return checked;

@@ -11,7 +11,8 @@
 namespace outboard::hosts {
 
 // Whether the lengths and counts of an answer are within the contract's bounds: names become
-// labels of metrics and keys of maps, and the answers are kept as long as the instance. Pure.
+// labels of metrics and keys of maps, and the answers are kept as long as the instance. And whether
+// the host has the capabilities that its other capabilities require. Pure.
 // Errors: FAILED_PRECONDITION, with the bound.
 absl::Status CheckIdentity(const handshake::v1::HandshakeResponse& identity);
 absl::Status CheckHostInfo(const v1beta1::GetHostInfoResponse& info);

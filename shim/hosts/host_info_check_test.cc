@@ -42,6 +42,19 @@ TEST(CheckHostInfo, TakesAnInterestInEveryPodAtPreBind) {
   EXPECT_TRUE(CheckHostInfo(info).ok()) << CheckHostInfo(info);
 }
 
+TEST(CheckHostInfo, PlansRequireTheFusedCycle) {
+  for (const auto capability : {v1beta1::CAPABILITY_BATCH, v1beta1::CAPABILITY_GROUP_PLAN}) {
+    GetHostInfoResponse info = Good();
+    info.add_capabilities(capability);
+    const absl::Status checked = CheckHostInfo(info);
+    EXPECT_TRUE(absl::IsFailedPrecondition(checked)) << checked;
+    EXPECT_THAT(std::string(checked.message()),
+                HasSubstr("which requires the capability FUSED_CYCLE"));
+    info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
+    EXPECT_TRUE(CheckHostInfo(info).ok()) << CheckHostInfo(info);
+  }
+}
+
 TEST(UnknownActions, NamesPluginAndNumber) {
   GetHostInfoResponse info = Good();
   v1beta1::ClusterEvent* event = info.mutable_plugins(0)->mutable_wake_up_events(0);

@@ -165,11 +165,15 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
     return absl::OkStatus();
   }
   instance->not_before = host.pause.Until(instance->id());
-  const std::string why = now < instance->not_before
-                              ? absl::StrCat("its next session begins after a pause of ",
-                                             absl::FormatDuration(host.pause.length()),
-                                             "; its last one ended because ", host.why_lost)
-                              : "other hosts have not answered yet";
+  single_sessions_.OnHandshake(instance->id());
+  std::string why = WhyNoSession(endpoint.host, *instance);
+  if (now < instance->not_before) {
+    why = absl::StrCat("its next session begins after a pause of ",
+                       absl::FormatDuration(host.pause.length()), "; its last one ended because ",
+                       host.why_lost);
+  } else if (why.empty()) {
+    why = "other hosts have not answered yet";
+  }
   Enter(endpoint.host, instance, InstanceState::kWaiting, why, now);
   if (!plans_.has_value()) hosts_deadline_ = std::min(hosts_deadline_, now + kHostsTimeout);
   return BeginWaiting(now);
@@ -199,7 +203,8 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
     // By index: unreachable instances are removed.
     for (size_t i = 0; i < host.instances.size(); ++i) {
       Instance* const instance = host.instances[i].get();
-      if (instance->state == InstanceState::kWaiting && now >= instance->not_before)
+      if (instance->state == InstanceState::kWaiting && now >= instance->not_before &&
+          WhyNoSession(name, *instance).empty())
         Begin(name, instance, now);
     }
   }
@@ -271,8 +276,11 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
     LOG(WARNING) << "Host \"" << name << "\" serves no profile";
     return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
   }
+  if (std::string why = WhyNoSession(name, *instance); !why.empty())
+    return Enter(name, instance, InstanceState::kWaiting, std::move(why), now);
   instance->configured = configure->second;
   instance->began = now;
+  single_sessions_.OnBegun(instance->id());
   instance->grpc_client = NewClient(*instance, SessionOf(name, *instance));
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + limits_.configure);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
@@ -367,11 +375,14 @@ void HostRegistry::TakeConfigWarnings(const std::string& name, Instance* instanc
 }
 
 void HostRegistry::OnProbedReady(const std::string& name, const std::string& id,
-                                 const std::string& warning, absl::Time now) {
+                                 const v1beta1::ProbeResponse& probe, absl::Time now) {
   const auto it = hosts_.find(name);
   if (it == hosts_.end()) return;
   for (const auto& instance : it->second.instances) {
-    if (instance->id() == id) TakeWarning(name, *instance, warning, &instance->probe_warning);
+    if (instance->id() != id) continue;
+    TakeWarning(name, *instance, probe.warning(), &instance->probe_warning);
+    TakeProbedSession(name, instance.get(), probe.current_session_id(), now);
+    break;  // It may be removed.
   }
   if (it->second.serving == nullptr || it->second.serving->id() != id) return;
   scheduler_->OnProbeAnswered(name, now);
@@ -488,6 +499,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
 void HostRegistry::Tick(absl::Time now) {
   for (auto& [name, host] : hosts_) TickHost(name, &host, now);
   if (now >= hosts_deadline_ || now >= NextSession()) BeginWaiting(now).IgnoreError();
+  single_sessions_.SetYielding(YieldsToAnotherShim());
   if (now - followed_ < kFollowPeriod) return;
   followed_ = now;
   for (auto& [name, host] : hosts_) {
@@ -526,7 +538,9 @@ absl::Status HostRegistry::Reload(std::shared_ptr<const config::Config> config, 
 
 bool HostRegistry::IsServed(const std::string& host) const {
   const auto it = hosts_.find(host);
-  return it != hosts_.end() && it->second.serving != nullptr && it->second.serving->ready() &&
+  if (it == hosts_.end()) return false;
+  if (WaitsToLead(it->second)) return true;
+  return it->second.serving != nullptr && it->second.serving->ready() &&
          !scheduler_->IsHeldBack(host);
 }
 

@@ -23,10 +23,9 @@
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/instance.h"
 #include "shim/hosts/instance_view.h"
-#include "shim/hosts/pause.h"
 #include "shim/hosts/plans.h"
-#include "shim/hosts/quarantine.h"
 #include "shim/hosts/shadow.h"
+#include "shim/hosts/single_sessions.h"
 #include "shim/scheduler/scheduler.h"
 
 namespace outboard::hosts {
@@ -77,6 +76,8 @@ class HostRegistry final : public framework::ShadowObserver {
   // For instances that begin from now on.
   void SetLimits(const HostLimits& limits) { limits_ = limits; }
 
+  // Which hosts with SINGLE_SESSION this shim may configure.
+  SingleSessions* single_sessions() { return &single_sessions_; }
   // Until the cluster is complete, no instance receives it: a host is ready with all of it, and no
   // call has to carry the rest. Complete unless set.
   void SetClusterComplete(bool complete) { cluster_is_complete_ = complete; }
@@ -89,7 +90,7 @@ class HostRegistry final : public framework::ShadowObserver {
   void OnDraining(const std::string& host, const std::string& instance, absl::Time now);
   // A probe reports that the instance is ready.
   void OnProbedReady(const std::string& host, const std::string& instance,
-                     const std::string& warning, absl::Time now);
+                     const v1beta1::ProbeResponse& probe, absl::Time now);
   // The instance has not answered probes for this long.
   void OnSilent(const std::string& host, const std::string& instance, absl::Duration silence,
                 absl::Time now);
@@ -135,17 +136,7 @@ class HostRegistry final : public framework::ShadowObserver {
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
 
  private:
-  struct Host {
-    std::vector<std::unique_ptr<Instance>> instances;
-    Instance* serving = nullptr;
-    // Of the serving instance, the last serving instance, or the first that answered.
-    std::optional<v1beta1::GetHostInfoResponse> info;
-    hosts::Quarantine quarantined;      // by build key
-    hosts::Pause pause;                 // of the instance that was lost last
-    std::string why_lost;               // that one
-    std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
-    int recalls = 0;                    // how often these were called again
-  };
+  using Host = HostInstances;
 
   // Whether an instance serves and is called.
   bool IsServed(const std::string& host) const;
@@ -156,6 +147,14 @@ class HostRegistry final : public framework::ShadowObserver {
   bool EveryHostAnswered() const;
   // The plans if this instance served its host; null: with the current instances.
   absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
+  // Why the instance cannot have its host's single session yet; empty: it can.
+  std::string WhyNoSession(const std::string& host, const Instance& instance) const;
+  // Whether the host waits only until this shim leads.
+  bool WaitsToLead(const Host& host) const;
+  bool YieldsToAnotherShim() const;
+  // Handles what a probe said about the host's single session; may end that of the instance.
+  void TakeProbedSession(const std::string& name, Instance* instance, const std::string& current,
+                         absl::Time now);
   // When the first of the instances that pause may begin; InfiniteFuture: none pauses.
   absl::Time NextSession() const;
   // Begins with all waiting instances, unless they pause.
@@ -235,6 +234,7 @@ class HostRegistry final : public framework::ShadowObserver {
   scheduler::Scheduler* const scheduler_;
   Callbacks callbacks_;
   HostLimits limits_;
+  SingleSessions single_sessions_;
   bool cluster_is_complete_ = true;
   std::map<std::string, Host> hosts_;
   std::optional<Plans> plans_;

@@ -61,6 +61,7 @@ absl::Status HostRegistry::ClearQuarantine(const std::string& name, absl::Time n
   if (!found.ok()) return found.status();
   (*found)->quarantined.Clear();
   (*found)->pause = Pause();
+  single_sessions_.Clear();
   for (const auto& instance : (*found)->instances) {
     if (instance->state == InstanceState::kQuarantined)
       Enter(name, instance.get(), InstanceState::kWaiting, "it is tried again", now);

@@ -1,4 +1,4 @@
-// One instance of a host, as the registry keeps it.
+// One instance of a host, and the host, as the registry keeps them.
 #ifndef OUTBOARD_SHIM_HOSTS_INSTANCE_H_
 #define OUTBOARD_SHIM_HOSTS_INSTANCE_H_
 
@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "shim/cache/cluster_state.h"
@@ -17,6 +18,8 @@
 #include "shim/hosts/grpc_host_client.h"
 #include "shim/hosts/inline_host.h"
 #include "shim/hosts/instance_view.h"
+#include "shim/hosts/pause.h"
+#include "shim/hosts/quarantine.h"
 #include "shim/hosts/shadow.h"
 #include "shim/hosts/shadow_cycle_runner.h"
 
@@ -81,6 +84,19 @@ struct Instance {
            (state == InstanceState::kSyncing || state == InstanceState::kShadow ||
             state == InstanceState::kServing || state == InstanceState::kStandby);
   }
+};
+
+// One host, as the registry keeps it.
+struct HostInstances {
+  std::vector<std::unique_ptr<Instance>> instances;
+  Instance* serving = nullptr;
+  // Of the serving instance, the last serving instance, or the first that answered.
+  std::optional<v1beta1::GetHostInfoResponse> info;
+  Quarantine quarantined;             // by build key
+  Pause pause;                        // of the instance that was lost last
+  std::string why_lost;               // that one
+  std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
+  int recalls = 0;                    // how often these were called again
 };
 
 }  // namespace outboard::hosts

@@ -485,7 +485,9 @@ TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProb
   EXPECT_THAT(effects_.failed, SizeIs(4));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls);
   // One more failure after a probe opens the breaker again.
-  hosts_.OnProbedReady("main", "a", "a set of plugins was refused", now_);
+  v1beta1::ProbeResponse probe;
+  probe.set_warning("a set of plugins was refused");
+  hosts_.OnProbedReady("main", "a", probe, now_);
   EXPECT_EQ(ViewOf("a").warning, "a set of plugins was refused");
   EXPECT_FALSE(ViewOf("a").held_back);
   EXPECT_TRUE(scheduler_.ScheduleOne(now_));
@@ -494,7 +496,7 @@ TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProb
   // It is healthy again.
   fakes_["a"]->ClearFaults();
   now_ += absl::Seconds(10);
-  hosts_.OnProbedReady("main", "a", "", now_);
+  hosts_.OnProbedReady("main", "a", v1beta1::ProbeResponse(), now_);
   EXPECT_EQ(ViewOf("a").warning, "");
   while (scheduler_.ScheduleOne(now_)) continue;
   EXPECT_FALSE(ViewOf("a").held_back);

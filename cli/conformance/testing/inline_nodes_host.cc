@@ -35,36 +35,27 @@ PluginStatus VerdictOn(const Pod& pod, const Node& node) {
 
 }  // namespace
 
-std::unique_ptr<InlineNodesHost> InlineNodesHost::Start(const std::string& address) {
-  std::unique_ptr<InlineNodesHost> host(new InlineNodesHost());
+std::unique_ptr<InlineNodesHost> InlineNodesHost::Start(const std::string& address,
+                                                        bool single_session) {
+  std::unique_ptr<InlineNodesHost> host(new InlineNodesHost(single_session));
   host->host_ = testing::FakeHost::Start(address, "inline");
   if (host->host_ == nullptr) return nullptr;
   host->ServePlugin();
+  host->ServeSessions();
   return host;
 }
 
 void InlineNodesHost::ServePlugin() {
   host_->Answer<GetHostInfoRequest, GetHostInfoResponse>(
-      [](const GetHostInfoRequest&, GetHostInfoResponse* info) {
+      [this](const GetHostInfoRequest&, GetHostInfoResponse* info) {
         info->add_capabilities(CAPABILITY_INLINE_NODES);
+        if (single_session_) info->add_capabilities(CAPABILITY_SINGLE_SESSION);
         PluginInfo* const plugin = info->add_plugins();
         plugin->set_name(kPlugin);
         plugin->add_extension_points(EXTENSION_POINT_FILTER);
         plugin->add_extension_points(EXTENSION_POINT_SCORE);
         return grpc::Status::OK;
       });
-  host_->Answer<ConfigureRequest, ConfigureResponse>(
-      [this](const ConfigureRequest& request, ConfigureResponse*) {
-        absl::MutexLock lock(&mu_);
-        std::set<std::string>& profiles = sessions_[request.session_id()];
-        for (const ProfileConfig& profile : request.profiles()) profiles.insert(profile.name());
-        return grpc::Status::OK;
-      });
-  host_->Answer<ProbeRequest, ProbeResponse>([this](const ProbeRequest&, ProbeResponse* probe) {
-    probe->set_state(ProbeResponse::STATE_READY);
-    probe->set_instance(host_->instance());
-    return grpc::Status::OK;
-  });
   host_->Answer<FilterRequest, FilterResponse>(
       [this](const FilterRequest& request, FilterResponse* response) {
         return Filter(request, response);
@@ -73,6 +64,52 @@ void InlineNodesHost::ServePlugin() {
       [this](const ScoreRequest& request, ScoreResponse* response) {
         return Score(request, response);
       });
+}
+
+void InlineNodesHost::ServeSessions() {
+  host_->Answer<ConfigureRequest, ConfigureResponse>(
+      [this](const ConfigureRequest& request, ConfigureResponse* response) {
+        return Configure(request, response);
+      });
+  host_->Answer<EndSessionRequest, EndSessionResponse>(
+      [this](const EndSessionRequest& request, EndSessionResponse*) {
+        absl::MutexLock lock(&mu_);
+        sessions_.erase(request.session_id());
+        return grpc::Status::OK;
+      });
+  host_->Answer<ProbeRequest, ProbeResponse>([this](const ProbeRequest& request,
+                                                    ProbeResponse* probe) {
+    absl::MutexLock lock(&mu_);
+    const bool known = request.session_id().empty() || sessions_.count(request.session_id()) > 0;
+    probe->set_state(known ? ProbeResponse::STATE_READY : ProbeResponse::STATE_INITIALIZING);
+    if (!known) probe->set_reason("not configured");
+    probe->set_instance(host_->instance());
+    if (single_session_ && !sessions_.empty())
+      probe->set_current_session_id(sessions_.begin()->first);
+    return grpc::Status::OK;
+  });
+}
+
+grpc::Status InlineNodesHost::Configure(const ConfigureRequest& request,
+                                        ConfigureResponse* response) {
+  std::set<std::string> profiles;
+  for (const ProfileConfig& profile : request.profiles()) {
+    profiles.insert(profile.name());
+    for (const PointConfig& point : profile.points()) {
+      for (const std::string& plugin : point.plugins()) {
+        if (plugin == kPlugin) continue;
+        ConfigProblem* const problem = response->add_problems();
+        problem->set_profile(profile.name());
+        problem->set_plugin(plugin);
+        problem->set_message("no such plugin");
+      }
+    }
+  }
+  if (response->problems_size() > 0 || request.validate_only()) return grpc::Status::OK;
+  absl::MutexLock lock(&mu_);
+  if (single_session_) sessions_.clear();
+  sessions_[request.session_id()] = std::move(profiles);
+  return grpc::Status::OK;
 }
 
 grpc::Status InlineNodesHost::Filter(const FilterRequest& request, FilterResponse* response) {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
+
+	"google.golang.org/grpc/codes"
 
 	pb "outboard.dev/contract/v1beta1"
 )
@@ -11,146 +14,143 @@ import (
 const maxSimulatedNodes = 65536
 
 // PreFilter begins an attempt. The plugin does not reject here, but later calls name the attempt.
-func (h *host) PreFilter(_ context.Context, request *pb.PreFilterRequest) (*pb.PreFilterResponse, error) {
-	s, attempt := h.sessions[request.GetHeader().GetSessionId()], request.GetHeader().GetAttemptId()
-	pod := s.cache.pods[request.GetPodUid()]
+func (h *host) PreFilter(_ context.Context, request *pb.PreFilterRequest) (
+	*pb.PreFilterResponse, error) {
+	cache, attempt := h.session.cache, request.GetHeader().GetAttemptId()
+	pod := cache.pods[request.GetPodUid()]
 	switch {
-	case h.draining || s.draining:
-		return nil, fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")
+	case h.draining:
+		return nil, fail(codes.Unavailable, pb.CallError_REASON_DRAINING, "the host is draining")
 	case attempt == 0:
-		return nil, fail(pb.CallError_REASON_INVALID, "attempt_id is required")
+		return nil, invalid("attempt_id is required")
 	case pod == nil:
-		return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no pod %s", request.GetPodUid())
+		return nil, unknownObject("no pod %s", request.GetPodUid())
 	}
-	s.attempts[attempt] = pod
+	cache.attempts[attempt] = pod
 	return &pb.PreFilterResponse{}, nil
 }
 
-// attempt returns the session of a call and the pod of its attempt.
-func (h *host) attempt(header *pb.CallHeader) (*session, *pb.Pod, error) {
-	s := h.sessions[header.GetSessionId()]
-	pod := s.attempts[header.GetAttemptId()]
-	if pod == nil {
-		return nil, nil, fail(pb.CallError_REASON_ATTEMPT_UNKNOWN, "no attempt %d", header.GetAttemptId())
+// podOf returns the pod of a call's attempt.
+func (m *clusterCache) podOf(header *pb.CallHeader) (*pb.Pod, error) {
+	if pod := m.attempts[header.GetAttemptId()]; pod != nil {
+		return pod, nil
 	}
-	return s, pod, nil
+	return nil, fail(codes.NotFound, pb.CallError_REASON_ATTEMPT_UNKNOWN, "no attempt %d",
+		header.GetAttemptId())
 }
 
 func (m *clusterCache) checkSlots(slots []uint32) error {
 	seen := map[uint32]bool{}
 	for _, slot := range slots {
 		if m.nodes[slot] == nil {
-			return fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no node in slot %d", slot)
+			return unknownObject("no node in slot %d", slot)
 		}
 		if seen[slot] {
-			return fail(pb.CallError_REASON_INVALID, "slot %d is named twice", slot)
+			return invalid("slot %d is named twice", slot)
 		}
 		seen[slot] = true
 	}
 	return nil
 }
 
-// verdicts builds a FilterResponse.
-type verdicts struct {
-	answer   pb.FilterResponse
-	feasible int
-	reasons  map[string]uint32
-}
-
-func (v *verdicts) add(verdict *pb.PluginStatus) {
-	if verdict == nil {
-		v.feasible++
-		v.answer.Verdicts = append(v.answer.Verdicts, 0)
-		return
-	}
-	reason := verdict.GetReasons()[0]
-	if v.reasons[reason] == 0 {
-		v.answer.Reasons = append(v.answer.Reasons, verdict)
-		v.reasons[reason] = uint32(len(v.answer.Reasons))
-	}
-	v.answer.Verdicts = append(v.answer.Verdicts, v.reasons[reason])
-}
-
-// Filter evaluates nodes. The verdicts do not depend on pods. So nodes with nominated pods need no second evaluation,
-// and a simulated node is evaluated as its node.
+// Filter evaluates nodes. The verdicts do not depend on pods. So nodes with nominated pods need no
+// second evaluation, and a simulated node is evaluated as its node.
 func (h *host) Filter(_ context.Context, request *pb.FilterRequest) (*pb.FilterResponse, error) {
-	s, _, err := h.attempt(request.GetHeader())
-	if err != nil {
+	cache, search := h.session.cache, request.GetSearch()
+	if _, err := cache.podOf(request.GetHeader()); err != nil {
 		return nil, err
 	}
-	switch what := request.GetWhat().(type) {
-	case *pb.FilterRequest_Search:
-		return s.cache.search(what.Search)
-	case *pb.FilterRequest_Simulation:
-		return s.cache.simulate(what.Simulation.GetNodes())
+	if simulation := request.GetSimulation(); simulation != nil {
+		slots, err := cache.simulated(simulation.GetNodes())
+		if err != nil {
+			return nil, err
+		}
+		return cache.evaluate(slots, len(slots), true), nil
 	}
-	return nil, fail(pb.CallError_REASON_INVALID, "search or simulation is required")
-}
-
-// search evaluates nodes in order, until enough are feasible.
-func (m *clusterCache) search(search *pb.NodeSearch) (*pb.FilterResponse, error) {
-	slots, enough := m.order, int(search.GetNumFeasibleNodesToFind())
+	enough := int(search.GetNumFeasibleNodesToFind())
 	if enough == 0 {
-		return nil, fail(pb.CallError_REASON_INVALID, "search.num_feasible_nodes_to_find is required")
+		return nil, invalid("simulation or search.num_feasible_nodes_to_find is required")
 	}
+	slots := cache.order
 	if search.GetNodes() != nil {
 		slots = search.GetNodes().GetSlots()
-		if err := m.checkSlots(slots); err != nil {
+		if err := cache.checkSlots(slots); err != nil {
 			return nil, err
 		}
 	}
-	v, now := verdicts{reasons: map[string]uint32{}}, time.Now()
-	for i := range slots {
-		verdict, err := checkMaintenance(m.nodes[slots[(int(search.GetStartOffset())+i)%len(slots)]], now)
-		if err != nil {
-			v.answer.Error = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR, Reasons: []string{err.Error()}}
-			break
-		}
-		if verdict == nil && v.feasible == enough {
-			break
-		}
-		v.add(verdict)
+	if start := int(search.GetStartOffset()); len(slots) > 0 {
+		slots = slices.Concat(slots[start%len(slots):], slots[:start%len(slots)])
 	}
-	return &v.answer, nil
+	return cache.evaluate(slots, enough, false), nil
 }
 
-// simulate evaluates every node; a plugin's error rejects the node.
-func (m *clusterCache) simulate(nodes []*pb.SimulatedNode) (*pb.FilterResponse, error) {
+// simulated returns the slots of simulated nodes, which have other pods than the cache has.
+func (m *clusterCache) simulated(nodes []*pb.SimulatedNode) (slots []uint32, err error) {
 	if len(nodes) > maxSimulatedNodes {
-		return nil, fail(pb.CallError_REASON_INVALID, "%d simulated nodes", len(nodes))
+		return nil, invalid("%d simulated nodes", len(nodes))
 	}
-	v, now := verdicts{reasons: map[string]uint32{}}, time.Now()
-	for i, simulated := range nodes {
-		node := m.nodes[simulated.GetSlot()]
-		if node == nil {
-			return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "no node in slot %d", simulated.GetSlot())
+	for i, node := range nodes {
+		slot := node.GetSlot()
+		if m.nodes[slot] == nil {
+			return nil, unknownObject("no node in slot %d", slot)
 		}
-		if simulated.GetContinues() && (i == 0 || nodes[i-1].GetSlot() != simulated.GetSlot()) {
-			return nil, fail(pb.CallError_REASON_INVALID, "a simulated node continues another node")
+		if node.GetContinues() && (i == 0 || slots[i-1] != slot) {
+			return nil, invalid("a simulated node continues another node")
 		}
-		for _, uid := range simulated.GetRemovedPodUids() {
-			if slot, placed := m.places[uid]; !simulated.GetContinues() && (!placed || slot != simulated.GetSlot()) {
-				return nil, fail(pb.CallError_REASON_OBJECT_UNKNOWN, "pod %s is not on node %s", uid, node.GetName())
+		for _, uid := range node.GetRemovedPodUids() {
+			at, placed := m.place(m.pods[uid])
+			if !node.GetContinues() && (!placed || at != slot) {
+				return nil, unknownObject("pod %s is not on the node in slot %d", uid, slot)
 			}
 		}
-		verdict, err := checkMaintenance(node, now)
-		if err != nil {
-			verdict = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, Reasons: []string{err.Error()}}
-		}
-		v.add(verdict)
+		slots = append(slots, slot)
 	}
-	return &v.answer, nil
+	return slots, nil
+}
+
+// evaluate asks the plugin about nodes, in order, until one more than enough would be feasible.
+// Each distinct rejection is in the answer once. A plugin that fails ends a search; in a simulation
+// it rejects the node.
+func (m *clusterCache) evaluate(slots []uint32, enough int, simulated bool) *pb.FilterResponse {
+	answer, positions, now := &pb.FilterResponse{}, map[string]uint32{}, time.Now()
+	for _, slot := range slots {
+		rejection, err := checkMaintenance(m.nodes[slot], now)
+		if err != nil {
+			rejection = &pb.PluginStatus{Plugin: pluginName, Code: pb.Code_CODE_ERROR,
+				Reasons: []string{err.Error()}}
+			if !simulated {
+				answer.Error = rejection
+				return answer
+			}
+			rejection.Code = pb.Code_CODE_UNSCHEDULABLE_AND_UNRESOLVABLE
+		}
+		if rejection == nil {
+			if enough--; enough < 0 {
+				return answer
+			}
+			answer.Verdicts = append(answer.Verdicts, 0)
+			continue
+		}
+		reason := rejection.GetReasons()[0]
+		if positions[reason] == 0 {
+			answer.Reasons = append(answer.Reasons, rejection)
+			positions[reason] = uint32(len(answer.Reasons))
+		}
+		answer.Verdicts = append(answer.Verdicts, positions[reason])
+	}
+	return answer
 }
 
 // Score answers one byte for each node, in the requested order.
 func (h *host) Score(_ context.Context, request *pb.ScoreRequest) (*pb.ScoreResponse, error) {
-	s, pod, err := h.attempt(request.GetHeader())
+	cache, slots := h.session.cache, request.GetNodes().GetSlots()
+	pod, err := cache.podOf(request.GetHeader())
 	if err != nil {
 		return nil, err
 	}
-	slots := request.GetNodes().GetSlots()
-	if err := s.cache.checkSlots(slots); err != nil {
+	if err := cache.checkSlots(slots); err != nil {
 		return nil, err
 	}
-	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{{Plugin: pluginName, Scores: scores(s.cache, pod, slots)}}}, nil
+	return &pb.ScoreResponse{Plugins: []*pb.PluginScores{
+		{Plugin: pluginName, Scores: scores(cache, pod, slots)}}}, nil
 }

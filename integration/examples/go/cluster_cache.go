@@ -8,24 +8,36 @@ import (
 	pb "outboard.dev/contract/v1beta1"
 )
 
-// clusterCache is the cluster according to one session's Sync stream. The caller must lock.
+// clusterCache is the cluster according to one Sync stream. The caller must lock.
 type clusterCache struct {
-	version int64 // 0: no complete snapshot yet
-	nodes   map[uint32]*pb.Node
-	slots   map[string]uint32 // of nodes, by name
-	order   []uint32
-	pods    map[string]*pb.Pod // by uid
-	places  map[string]uint32  // slots of pods that are bound or assumed, by uid
-
-	snapshot int64 // version of the incomplete snapshot; 0: none
+	version  int64 // 0: no complete snapshot yet
+	nodes    map[uint32]*pb.Node
+	slots    map[string]uint32 // of nodes, by name
+	order    []uint32
+	pods     map[string]*pb.Pod // by uid
+	assumed  map[string]uint32  // slots of pods that have a place and no node_name yet, by uid
+	attempts map[uint64]*pb.Pod // the pods of attempts in progress
+	snapshot int64              // version of the incomplete snapshot; 0: none
 }
 
 func newClusterCache() *clusterCache {
-	return &clusterCache{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{}, pods: map[string]*pb.Pod{}, places: map[string]uint32{}}
+	return &clusterCache{nodes: map[uint32]*pb.Node{}, slots: map[string]uint32{},
+		pods: map[string]*pb.Pod{}, assumed: map[string]uint32{}, attempts: map[uint64]*pb.Pod{}}
 }
 
-// apply applies one message; an error means that it does not match the cluster cache. A snapshot takes effect with its
-// last chunk.
+// place returns where a pod counts: on the node that it names, if that is known, or where the shim
+// assumed it.
+func (m *clusterCache) place(pod *pb.Pod) (slot uint32, placed bool) {
+	if pod.GetNodeName() != "" {
+		slot, placed = m.slots[pod.GetNodeName()]
+	} else {
+		slot, placed = m.assumed[pod.GetUid()]
+	}
+	return slot, placed
+}
+
+// apply applies one message; an error means that it does not match the cache. A snapshot takes
+// effect with its last chunk.
 func (m *clusterCache) apply(request *pb.SyncRequest) error {
 	if err := m.begin(request); err != nil {
 		return err
@@ -35,12 +47,17 @@ func (m *clusterCache) apply(request *pb.SyncRequest) error {
 			return err
 		}
 	}
-	if request.NodeOrder != nil {
-		if err := m.setOrder(request.GetNodeOrder().GetSlots()); err != nil {
-			return err
+	if order := request.GetNodeOrder(); order != nil {
+		if err := m.checkSlots(order.GetSlots()); err != nil || len(order.GetSlots()) != len(m.nodes) {
+			return fmt.Errorf("an order of %d nodes for %d: %v", len(order.GetSlots()), len(m.nodes), err)
 		}
+		m.order = order.GetSlots()
 	}
-	if phase := request.GetPhase(); phase == pb.SyncRequest_PHASE_DELTA || phase == pb.SyncRequest_PHASE_SNAPSHOT_END {
+	for _, attempt := range request.GetEndedAttempts() {
+		delete(m.attempts, attempt)
+	}
+	switch request.GetPhase() {
+	case pb.SyncRequest_PHASE_DELTA, pb.SyncRequest_PHASE_SNAPSHOT_END:
 		m.version, m.snapshot = request.GetVersion(), 0
 	}
 	return nil
@@ -48,33 +65,23 @@ func (m *clusterCache) apply(request *pb.SyncRequest) error {
 
 // begin checks whether the message may follow the previous ones.
 func (m *clusterCache) begin(request *pb.SyncRequest) error {
-	version := request.GetVersion()
-	switch phase := request.GetPhase(); {
-	case version < 1:
-		return errors.New("version must be at least 1")
-	case phase == pb.SyncRequest_PHASE_SNAPSHOT_BEGIN:
+	version, fits := request.GetVersion(), false
+	switch request.GetPhase() {
+	case pb.SyncRequest_PHASE_SNAPSHOT_BEGIN:
 		*m = *newClusterCache()
-		m.snapshot = version
-	case phase == pb.SyncRequest_PHASE_SNAPSHOT_MORE || phase == pb.SyncRequest_PHASE_SNAPSHOT_END:
-		if m.snapshot != version {
-			return errors.New("a chunk of a snapshot without its beginning, or of another version")
-		}
-	case phase != pb.SyncRequest_PHASE_DELTA || m.version == 0 || version < m.version:
-		return fmt.Errorf("%v with version %d, after version %d", phase, version, m.version)
+		m.snapshot, fits = version, true
+	case pb.SyncRequest_PHASE_SNAPSHOT_MORE, pb.SyncRequest_PHASE_SNAPSHOT_END:
+		fits = m.snapshot == version
+	case pb.SyncRequest_PHASE_DELTA:
+		fits = m.version != 0 && version >= m.version
+	}
+	if version < 1 || !fits {
+		return fmt.Errorf("%v of version %d after version %d", request.GetPhase(), version, m.version)
 	}
 	return nil
 }
 
-// setOrder sets the order of nodes, a permutation of the occupied slots.
-func (m *clusterCache) setOrder(order []uint32) error {
-	if err := m.checkSlots(order); err != nil || len(order) != len(m.nodes) {
-		return fmt.Errorf("the order of %d nodes has %d slots: %v", len(m.nodes), len(order), err)
-	}
-	m.order = order
-	return nil
-}
-
-// change ignores fields that this host does not use or does not know.
+// change ignores changes that this host does not use or does not know.
 func (m *clusterCache) change(change *pb.Change) error {
 	switch c := change.GetChange().(type) {
 	case *pb.Change_NodeUpsert:
@@ -84,18 +91,9 @@ func (m *clusterCache) change(change *pb.Change) error {
 			return fmt.Errorf("slot %d is occupied by %s", slot, old.GetName())
 		}
 		if _, elsewhere := m.slots[node.GetName()]; !occupied && (elsewhere || node.GetName() == "") {
-			return fmt.Errorf("node %q has no name, or is in another slot already", node.GetName())
+			return fmt.Errorf("node %q has no name, or is in another slot", node.GetName())
 		}
-		m.nodes[slot] = node
-		m.slots[node.GetName()] = slot
-		if !occupied {
-			// Pods that named the node before it existed here.
-			for uid, pod := range m.pods {
-				if _, placed := m.places[uid]; !placed && pod.GetNodeName() == node.GetName() {
-					m.places[uid] = slot
-				}
-			}
-		}
+		m.nodes[slot], m.slots[node.GetName()] = node, slot
 	case *pb.Change_NodeRemove:
 		slot := c.NodeRemove.GetSlot()
 		node, known := m.nodes[slot]
@@ -104,40 +102,32 @@ func (m *clusterCache) change(change *pb.Change) error {
 		}
 		delete(m.nodes, slot)
 		delete(m.slots, node.GetName())
-		maps.DeleteFunc(m.places, func(_ string, at uint32) bool { return at == slot })
+		maps.DeleteFunc(m.assumed, func(_ string, at uint32) bool { return at == slot })
 	case *pb.Change_PodUpsert:
 		pod := c.PodUpsert.GetPod()
 		if pod.GetUid() == "" {
 			return errors.New("a pod without a uid")
 		}
 		m.pods[pod.GetUid()] = pod
-		if pod.GetNodeName() == "" {
-			break // Keeps the place that the shim assumed.
-		}
-		delete(m.places, pod.GetUid())
-		if slot, known := m.slots[pod.GetNodeName()]; known {
-			m.places[pod.GetUid()] = slot
+		if pod.GetNodeName() != "" {
+			delete(m.assumed, pod.GetUid())
 		}
 	case *pb.Change_PodRemove:
 		// An unknown pod was created and deleted between two messages.
 		delete(m.pods, c.PodRemove.GetUid())
-		delete(m.places, c.PodRemove.GetUid())
+		delete(m.assumed, c.PodRemove.GetUid())
 	case *pb.Change_PodPlacement:
 		uid, slot, state := c.PodPlacement.GetUid(), c.PodPlacement.GetSlot(), c.PodPlacement.GetState()
 		pod, node := m.pods[uid], m.nodes[slot]
 		if pod == nil || node == nil && state != pb.PlacementState_PLACEMENT_STATE_UNPLACED {
 			return fmt.Errorf("pod %s or the node in slot %d is unknown", uid, slot)
 		}
-		delete(m.places, uid)
+		delete(m.assumed, uid)
 		switch state {
-		case pb.PlacementState_PLACEMENT_STATE_UNPLACED, pb.PlacementState_PLACEMENT_STATE_NOMINATED:
 		case pb.PlacementState_PLACEMENT_STATE_BOUND:
 			pod.NodeName = node.GetName()
-			m.places[uid] = slot
 		case pb.PlacementState_PLACEMENT_STATE_ASSUMED, pb.PlacementState_PLACEMENT_STATE_WAITING:
-			m.places[uid] = slot
-		default:
-			return errors.New("unknown placement state")
+			m.assumed[uid] = slot
 		}
 	}
 	return nil

@@ -64,12 +64,12 @@ func TestSyncTrace(t *testing.T) {
 		for slot, node := range cache.nodes {
 			nodes[strconv.Itoa(int(slot))] = node.GetName()
 		}
-		for uid := range cache.pods {
+		for uid, pod := range cache.pods {
 			pods[uid] = nil
 			if _, other := step.Cache.Pods[uid].(map[string]any); other {
 				pods[uid] = step.Cache.Pods[uid] // Nominated.
 			}
-			if slot, placed := cache.places[uid]; placed {
+			if slot, placed := cache.place(pod); placed {
 				pods[uid] = float64(slot)
 			}
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,22 +16,18 @@ import (
 	pb "outboard.dev/contract/v1beta1"
 )
 
-const maxSessions = 8
-
 var sessionID = regexp.MustCompile("^[a-z0-9-]{1,63}$")
 
-// session is one shim: its configuration, its cluster cache, and its attempts. Guarded by the host's lock.
+// session is the shim that has this host: its configuration, and its cluster cache.
 type session struct {
+	id        string
 	profiles  map[string]bool
 	cache     *clusterCache
-	cancel    func()             // ends the stream that feeds the cluster cache; nil: no stream
-	attempts  map[uint64]*pb.Pod // the pods of attempts in progress
-	draining  bool
-	lastHeard time.Time
+	connected bool // a stream feeds the cache
 }
 
-// host serves all services that a plugin at filter and score needs. Its lock is held while it answers a call, except
-// for Sync.
+// host serves all services that a plugin at filter and score needs. Its lock is held while it
+// answers a call, except for Sync.
 type host struct {
 	handshake.UnimplementedHandshakeServiceServer
 	pb.UnimplementedPluginHostServiceServer
@@ -41,11 +36,11 @@ type host struct {
 	pb.UnimplementedFilterServiceServer
 	pb.UnimplementedScoreServiceServer
 
-	instance, digest string
-	started          time.Time
+	instance string
+	started  time.Time
 
 	mu       sync.Mutex
-	sessions map[string]*session
+	session  *session // nil: none
 	draining bool
 }
 
@@ -58,260 +53,200 @@ func (h *host) register(server *grpc.Server) {
 	pb.RegisterScoreServiceServer(server, h)
 }
 
-var codeOf = map[pb.CallError_Reason]codes.Code{
-	pb.CallError_REASON_ATTEMPT_UNKNOWN: codes.NotFound, pb.CallError_REASON_SESSION_UNKNOWN: codes.FailedPrecondition,
-	pb.CallError_REASON_WRONG_INSTANCE: codes.FailedPrecondition,
-	pb.CallError_REASON_NOT_CONFIGURED: codes.FailedPrecondition, pb.CallError_REASON_INVALID: codes.InvalidArgument,
-	pb.CallError_REASON_OBJECT_UNKNOWN: codes.NotFound, pb.CallError_REASON_DRAINING: codes.Unavailable,
-}
-
-// callError is the error of a call.
-type callError struct{ *pb.CallError }
-
-func (e callError) Error() string { return e.GetMessage() }
-
-func fail(reason pb.CallError_Reason, format string, values ...any) error {
+// fail returns the error of a call: a gRPC status, with the CallError as its detail.
+func fail(code codes.Code, reason pb.CallError_Reason, format string, values ...any) error {
 	message := fmt.Sprintf(format, values...)
-	return callError{&pb.CallError{Reason: reason, Message: message[:min(len(message), 1024)]}}
-}
-
-// toStatus makes a CallError the detail of a gRPC status, by default with the code of its reason.
-func toStatus(err error, code ...codes.Code) error {
-	var call callError
-	if !errors.As(err, &call) {
+	message = message[:min(len(message), 1024)]
+	result, err := status.New(code, message).WithDetails(
+		&pb.CallError{Reason: reason, Message: message})
+	if err != nil {
 		return err
-	}
-	result := status.New(append(code, codeOf[call.GetReason()])[0], call.GetMessage())
-	if detailed, err := result.WithDetails(call.CallError); err == nil {
-		result = detailed
 	}
 	return result.Err()
 }
 
-// answer surrounds every call but Sync: it holds the lock, and checks the header of a call about an attempt.
-func (h *host) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func unknownSession(format string, values ...any) error {
+	return fail(codes.FailedPrecondition, pb.CallError_REASON_SESSION_UNKNOWN, format, values...)
+}
+
+func unknownObject(format string, values ...any) error {
+	return fail(codes.NotFound, pb.CallError_REASON_OBJECT_UNKNOWN, format, values...)
+}
+
+func invalid(format string, values ...any) error {
+	return fail(codes.InvalidArgument, pb.CallError_REASON_INVALID, format, values...)
+}
+
+// answer surrounds every call but Sync: it holds the lock, and checks the header of a call about a
+// pod. It ignores the version: this host acknowledges each version, so it is at that version.
+func (h *host) answer(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+	handler grpc.UnaryHandler) (any, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if about, ok := request.(interface{ GetHeader() *pb.CallHeader }); ok {
-		if err := h.check(about.GetHeader()); err != nil {
-			return nil, toStatus(err)
+	if call, ok := request.(interface{ GetHeader() *pb.CallHeader }); ok {
+		header := call.GetHeader()
+		if !h.has(header.GetSessionId()) {
+			return nil, unknownSession("no session %s", header.GetSessionId())
+		}
+		if !h.session.profiles[header.GetProfile()] {
+			return nil, fail(codes.FailedPrecondition, pb.CallError_REASON_NOT_CONFIGURED,
+				"no profile %s", header.GetProfile())
 		}
 	}
-	response, err := handler(ctx, request)
-	return response, toStatus(err)
+	return handler(ctx, request)
 }
 
-// check ignores the version: this host acknowledges every version, so it is at that version already.
-func (h *host) check(header *pb.CallHeader) error {
-	s := h.sessions[header.GetSessionId()]
-	switch {
-	case s == nil:
-		return fail(pb.CallError_REASON_SESSION_UNKNOWN, "no session %s", header.GetSessionId())
-	case !s.profiles[header.GetProfile()]:
-		return fail(pb.CallError_REASON_NOT_CONFIGURED, "no profile %s", header.GetProfile())
-	}
-	return nil
+func (h *host) has(id string) bool { return h.session != nil && h.session.id == id }
+
+func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (
+	*handshake.HandshakeResponse, error) {
+	return &handshake.HandshakeResponse{ContractVersions: []string{"v1beta1"}, Instance: h.instance,
+		Build: "example", StartedUnixMicros: h.started.UnixMicro()}, nil
 }
 
-func (h *host) Handshake(context.Context, *handshake.HandshakeRequest) (*handshake.HandshakeResponse, error) {
-	return &handshake.HandshakeResponse{
-		ContractVersions: []string{"v1beta1"}, Instance: h.instance, Build: "example", BuildDigest: h.digest, StartedUnixMicros: h.started.UnixMicro(),
-	}, nil
+func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (
+	*pb.GetHostInfoResponse, error) {
+	return &pb.GetHostInfoResponse{Plugins: []*pb.PluginInfo{info()},
+		Capabilities: []pb.Capability{pb.Capability_CAPABILITY_ACKS_EVERY_VERSION,
+			pb.Capability_CAPABILITY_SINGLE_SESSION}}, nil
 }
 
-func (h *host) GetHostInfo(context.Context, *pb.GetHostInfoRequest) (*pb.GetHostInfoResponse, error) {
-	return &pb.GetHostInfoResponse{
-		Plugins: []*pb.PluginInfo{info()}, Capabilities: []pb.Capability{pb.Capability_CAPABILITY_ACKS_EVERY_VERSION},
-	}, nil
-}
-
-func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.ConfigureResponse, error) {
+func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (
+	*pb.ConfigureResponse, error) {
 	if request.GetInstance() != h.instance {
-		return nil, fail(pb.CallError_REASON_WRONG_INSTANCE, "this is instance %s", h.instance)
+		return nil, fail(codes.FailedPrecondition, pb.CallError_REASON_WRONG_INSTANCE,
+			"this is instance %s", h.instance)
 	}
-	s := h.sessions[request.GetSessionId()]
-	if h.draining || s != nil && s.draining {
-		return nil, fail(pb.CallError_REASON_DRAINING, "the host accepts no new attempts")
+	if h.draining {
+		return nil, fail(codes.Unavailable, pb.CallError_REASON_DRAINING, "the host is draining")
 	}
 	if !sessionID.MatchString(request.GetSessionId()) {
-		return nil, fail(pb.CallError_REASON_INVALID, "session_id ([a-z0-9-]{1,63}) is required")
+		return nil, invalid("session_id ([a-z0-9-]{1,63}) is required")
 	}
 	profiles, problems := checkProfiles(request.GetProfiles())
 	if len(problems) > 0 || request.GetValidateOnly() {
 		return &pb.ConfigureResponse{Problems: problems}, nil
 	}
-	if s == nil {
-		h.makeRoom()
-		s = &session{cache: newClusterCache()}
-		h.sessions[request.GetSessionId()] = s
+	if !h.has(request.GetSessionId()) {
+		h.session = &session{id: request.GetSessionId(), cache: newClusterCache()}
 	}
-	s.profiles, s.lastHeard = profiles, time.Now()
+	h.session.profiles = profiles
 	return &pb.ConfigureResponse{}, nil
 }
 
-func checkProfiles(all []*pb.ProfileConfig) (profiles map[string]bool, problems []*pb.ConfigProblem) {
-	profiles = map[string]bool{}
+func checkProfiles(all []*pb.ProfileConfig) (map[string]bool, []*pb.ConfigProblem) {
+	profiles, problems := map[string]bool{}, []*pb.ConfigProblem{}
 	for _, profile := range all {
 		profiles[profile.GetName()] = true
 		problem := func(plugin, message string) {
-			problems = append(problems, &pb.ConfigProblem{Profile: profile.GetName(), Plugin: plugin, Message: message})
+			problems = append(problems, &pb.ConfigProblem{
+				Profile: profile.GetName(), Plugin: plugin, Message: message})
 		}
 		for _, point := range profile.GetPoints() {
+			served := slices.Contains(info().GetExtensionPoints(), point.GetExtensionPoint())
 			for _, plugin := range point.GetPlugins() {
-				if plugin != pluginName || !slices.Contains(info().GetExtensionPoints(), point.GetExtensionPoint()) {
-					problem(plugin, "this host has no such plugin at "+point.GetExtensionPoint().String())
+				if plugin != pluginName || !served {
+					problem(plugin, "this host has no such plugin at "+
+						point.GetExtensionPoint().String())
 				}
 			}
 		}
 		for _, args := range profile.GetArgs() {
-			if args.GetPlugin() != pluginName {
-				problem(args.GetPlugin(), "args for an unknown plugin")
-			} else if args.GetArgsJson() != "" && args.GetArgsJson() != "{}" {
-				problem(pluginName, "the plugin takes no arguments")
+			if args.GetPlugin() != pluginName || args.GetArgsJson() != "{}" {
+				problem(args.GetPlugin(), "no such plugin, or it takes no arguments")
 			}
 		}
 	}
 	return profiles, problems
 }
 
-// makeRoom forgets the session that has been without a stream for the longest time if there are too many.
-func (h *host) makeRoom() {
-	oldest := ""
-	for id, s := range h.sessions {
-		if s.cancel == nil && (oldest == "" || s.lastHeard.Before(h.sessions[oldest].lastHeard)) {
-			oldest = id
-		}
-	}
-	if len(h.sessions) >= maxSessions {
-		delete(h.sessions, oldest)
-	}
-}
-
 func (h *host) Probe(_ context.Context, request *pb.ProbeRequest) (*pb.ProbeResponse, error) {
 	response := &pb.ProbeResponse{Instance: h.instance, State: pb.ProbeResponse_STATE_READY}
-	s := h.sessions[request.GetSessionId()]
-	if s != nil {
-		response.SnapshotVersion, response.AttemptsInFlight = s.cache.version, uint32(len(s.attempts))
+	if h.session != nil && h.session.connected {
+		response.CurrentSessionId = h.session.id
 	}
-	if h.draining || s != nil && s.draining {
+	about := request.GetSessionId()
+	if h.draining {
 		response.State, response.Reason = pb.ProbeResponse_STATE_DRAINING, "the host is draining"
-	} else if request.GetSessionId() != "" && response.SnapshotVersion == 0 {
-		response.State, response.Reason = pb.ProbeResponse_STATE_INITIALIZING, "not configured, or waiting for a snapshot"
+	} else if about != "" && (!h.has(about) || h.session.cache.version == 0) {
+		response.State, response.Reason = pb.ProbeResponse_STATE_INITIALIZING, "no snapshot yet"
 	}
 	return response, nil
 }
 
-func (h *host) EndSession(_ context.Context, request *pb.EndSessionRequest) (*pb.EndSessionResponse, error) {
-	s := h.sessions[request.GetSessionId()]
-	if s == nil {
-		return &pb.EndSessionResponse{}, nil
+func (h *host) EndSession(_ context.Context, request *pb.EndSessionRequest) (
+	*pb.EndSessionResponse, error) {
+	if h.has(request.GetSessionId()) {
+		h.session = nil
 	}
-	s.draining = true
-	return &pb.EndSessionResponse{AttemptsInFlight: uint32(len(s.attempts))}, nil
+	return &pb.EndSessionResponse{}, nil
 }
 
-func (h *host) Drain(context.Context, *pb.DrainRequest) (*pb.DrainResponse, error) {
-	h.draining = true
-	response := &pb.DrainResponse{}
-	for _, s := range h.sessions {
-		response.AttemptsInFlight += uint32(len(s.attempts))
-	}
-	return response, nil
-}
-
-// startDraining is Drain for this process itself; it returns how many attempts are left.
-func (h *host) startDraining() uint32 {
+// drain is for SIGTERM: no new session, and no new attempt.
+func (h *host) drain() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	response, _ := h.Drain(context.Background(), nil)
-	return response.GetAttemptsInFlight()
+	h.draining = true
 }
 
-// Sync feeds a session's cluster cache while its stream is open. A new stream replaces the old one and its cache.
+// Sync feeds the session's cluster cache while its stream is open.
 func (h *host) Sync(stream grpc.BidiStreamingServer[pb.SyncRequest, pb.SyncResponse]) error {
 	request, err := stream.Recv()
 	if err != nil {
 		return nil // It ended before its first message.
 	}
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	s, mine, err := h.connect(ctx, cancel, request.GetSessionId())
+	cache, err := h.connect(request.GetSessionId())
 	if err != nil {
-		return toStatus(err)
+		return err
 	}
-	defer h.disconnect(s, mine)
-	// Received in a goroutine, so that the stream can end while no message arrives.
-	requests := make(chan *pb.SyncRequest)
-	go func() {
-		defer close(requests)
-		for ; err == nil; request, err = stream.Recv() {
-			select {
-			case requests <- request:
-			case <-ctx.Done():
-				return
-			}
+	defer h.disconnect(cache)
+	for ; err == nil; request, err = stream.Recv() {
+		version, err := h.apply(cache, request)
+		if err != nil {
+			return err
 		}
-	}()
-	for {
-		select {
-		case <-ctx.Done():
-			return status.Error(codes.Aborted, "the stream was replaced")
-		case request, open := <-requests:
-			if !open {
-				return nil
-			}
-			version, err := h.apply(s, mine, request)
-			if err != nil {
-				return toStatus(fail(pb.CallError_REASON_INVALID, "%v", err), codes.FailedPrecondition)
-			}
-			if version == 0 { // Within a snapshot.
-				continue
-			}
-			if err := stream.Send(&pb.SyncResponse{Push: &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: version}}}); err != nil {
-				return err
-			}
+		if version == 0 { // Within a snapshot.
+			continue
 		}
+		ack := &pb.SyncResponse_Ack{Ack: &pb.Ack{Version: version}}
+		if err := stream.Send(&pb.SyncResponse{Push: ack}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect gives a new stream a cache, which replaces that of the session's earlier stream.
+func (h *host) connect(id string) (*clusterCache, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if id == "" {
+		return nil, invalid("the first message must name the session")
+	}
+	if !h.has(id) {
+		return nil, unknownSession("no session %s", id)
+	}
+	h.session.cache, h.session.connected = newClusterCache(), true
+	return h.session.cache, nil
+}
+
+func (h *host) disconnect(cache *clusterCache) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.session != nil && h.session.cache == cache {
+		h.session.connected, cache.attempts = false, map[uint64]*pb.Pod{}
 	}
 }
 
-// connect starts a cluster cache for the session's new stream.
-func (h *host) connect(ctx context.Context, cancel func(), id string) (*session, *clusterCache, error) {
+// apply returns the version that the cache has afterwards.
+func (h *host) apply(cache *clusterCache, request *pb.SyncRequest) (int64, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.sessions[id]
-	switch {
-	case id == "":
-		return nil, nil, fail(pb.CallError_REASON_INVALID, "the first message must name the session")
-	case s == nil:
-		return nil, nil, fail(pb.CallError_REASON_SESSION_UNKNOWN, "configure the session first")
-	case ctx.Err() != nil: // This stream has ended and may be older than the cluster cache's stream.
-		return nil, nil, ctx.Err()
-	case s.cancel != nil:
-		s.cancel()
+	if h.session == nil || h.session.cache != cache {
+		return 0, unknownSession("another session or stream replaced this one")
 	}
-	s.cache, s.cancel, s.attempts = newClusterCache(), cancel, map[uint64]*pb.Pod{}
-	return s, s.cache, nil
-}
-
-func (h *host) disconnect(s *session, mine *clusterCache) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if s.cache == mine {
-		s.cancel, s.attempts, s.lastHeard = nil, map[uint64]*pb.Pod{}, time.Now()
+	if err := cache.apply(request); err != nil {
+		return 0, fail(codes.FailedPrecondition, pb.CallError_REASON_INVALID, "%v", err)
 	}
-}
-
-// apply returns the version that the cluster cache has afterwards.
-func (h *host) apply(s *session, mine *clusterCache, request *pb.SyncRequest) (int64, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if err := mine.apply(request); err != nil {
-		return 0, err
-	}
-	if s.cache == mine {
-		for _, attempt := range request.GetEndedAttempts() {
-			delete(s.attempts, attempt)
-		}
-	}
-	return mine.version, nil
+	return cache.version, nil
 }

@@ -1,9 +1,8 @@
-// A plugin host in Go, from the contract alone: rejects nodes under maintenance, and spreads an app's pods over power
-// domains.
+// A plugin host in Go, from the contract alone: rejects nodes under maintenance, and spreads an
+// app's pods over power domains. It has a cluster cache, and keeps a single session.
 package main
 
 import (
-	"crypto/sha256"
 	"flag"
 	"fmt"
 	"log"
@@ -20,55 +19,43 @@ import (
 )
 
 const (
-	// The contract's limit for one message of a shim; pieces of a snapshot are smaller.
+	// The contract's limit for one message of a shim.
 	maxMessageBytes = 16 << 20
-	// How often a draining host checks for remaining attempts.
-	drainInterval = 20 * time.Millisecond
+	// How long a host that stops answers yet. A shim probes once a second, and then uses another
+	// instance.
+	drainTime = 2 * time.Second
 )
 
 func main() {
 	listen := flag.String("listen", "", "unix:PATH; {instance} in PATH stands for this instance's id")
-	drainTimeout := flag.Duration("drain-timeout", 20*time.Second, "time limit for attempts in flight after SIGTERM")
 	flag.Parse()
-	if err := run(*listen, *drainTimeout); err != nil {
+	if err := run(*listen); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(listen string, drainTimeout time.Duration) error {
-	instance := fmt.Sprintf("go-%016x", rand.Uint64())
-	path := strings.ReplaceAll(strings.TrimPrefix(listen, "unix:"), "{instance}", instance)
-	// Only this user may connect.
-	old := syscall.Umask(0o177)
+func run(listen string) error {
+	h := &host{instance: fmt.Sprintf("go-%016x", rand.Uint64()), started: time.Now()}
+	path := strings.ReplaceAll(strings.TrimPrefix(listen, "unix:"), "{instance}", h.instance)
+	old := syscall.Umask(0o177) // Only this user may connect.
 	listener, err := net.Listen("unix", path)
 	syscall.Umask(old)
 	if err != nil {
 		return err
 	}
-	h := &host{instance: instance, digest: digestOfProgram(), started: time.Now(), sessions: map[string]*session{}}
+	// A shim may ping every 10 s, also without calls. By default gRPC would close its connection.
+	pings := keepalive.EnforcementPolicy{MinTime: 9 * time.Second, PermitWithoutStream: true}
 	server := grpc.NewServer(grpc.UnaryInterceptor(h.answer), grpc.MaxRecvMsgSize(maxMessageBytes),
-		// A shim may ping every 10 s, also without calls. By default gRPC would close its connection after a few.
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 9 * time.Second, PermitWithoutStream: true}))
+		grpc.KeepaliveEnforcementPolicy(pings))
 	h.register(server)
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
 		<-stop
-		// The shims notice within a second, and finish their attempts.
-		for end := time.Now().Add(drainTimeout); h.startDraining() > 0 && time.Now().Before(end); {
-			time.Sleep(drainInterval)
-		}
+		h.drain()
+		time.Sleep(drainTime)
 		server.Stop()
 	}()
-	log.Printf("instance %s listens on unix:%s with %s", instance, path, pluginName)
+	log.Printf("instance %s listens on unix:%s with %s", h.instance, path, pluginName)
 	return server.Serve(listener)
-}
-
-// digestOfProgram distinguishes builds.
-func digestOfProgram() string {
-	program, err := os.ReadFile("/proc/self/exe")
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(program))[:40]
 }

@@ -63,9 +63,9 @@ func scores(m *clusterCache, pod *pb.Pod, slots []uint32) []byte {
 	inDomain := map[string]int{}
 	app, hasApp := pod.GetLabels()["app"]
 	if hasApp {
-		for uid, slot := range m.places {
-			other := m.pods[uid]
-			if other.GetNamespace() == pod.GetNamespace() && other.GetLabels()["app"] == app {
+		for _, other := range m.pods {
+			slot, placed := m.place(other)
+			if placed && other.GetNamespace() == pod.GetNamespace() && other.GetLabels()["app"] == app {
 				inDomain[m.nodes[slot].GetLabels()[domainLabel]]++
 			}
 		}

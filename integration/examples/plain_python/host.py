@@ -95,10 +95,6 @@ class Host(handshake_pb2_grpc.HandshakeServiceServicer, plugin_host_pb2_grpc.Plu
         self.ended |= {request.session_id} & self.sessions.keys()
         return plugin_host_pb2.EndSessionResponse()
 
-    def Drain(self, request, context):
-        self.draining = True
-        return plugin_host_pb2.DrainResponse()
-
     def plugins_at(self, point, request, context, slots):
         header, profiles = request.header, self.sessions.get(request.header.session_id)
         if profiles is None or header.profile not in profiles:

@@ -2,48 +2,156 @@ package example;
 
 import com.google.protobuf.Any;
 import com.google.protobuf.ByteString;
-import dev.outboard.handshake.v1.HandshakeRequest;
 import dev.outboard.handshake.v1.HandshakeResponse;
 import dev.outboard.handshake.v1.HandshakeServiceGrpc;
 import dev.outboard.v1beta1.*;
 import dev.outboard.v1beta1.CallError.Reason;
-import io.grpc.BindableService;
+import io.grpc.HandlerRegistry;
+import io.grpc.MethodDescriptor;
+import io.grpc.ServerMethodDefinition;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
-import io.grpc.stub.StreamObserver;
-import java.util.HashSet;
+import io.grpc.stub.ServerCalls;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.Supplier;
+import java.util.UUID;
+import java.util.concurrent.TimeUnit;
+import java.util.function.Function;
 import java.util.stream.Collectors;
 
 /**
- * A host with the capability INLINE_NODES: it keeps no cluster state, only its configuration, and serves three services.
+ * A host with INLINE_NODES and SINGLE_SESSION: it keeps no cluster state, only the configuration of
+ * one shim.
  *
- * <p>Threading: any thread; this object's lock guards the sessions.
+ * <p>Threading: any thread; it answers one call at a time.
  */
-final class Host {
-  private static final String CONTRACT = "v1beta1";
-  private static final int MAX_SESSIONS = 8;
-
-  private final String instance;
-  private final String digest;
+final class Host extends HandlerRegistry {
+  final String instance = "java-" + UUID.randomUUID().toString().substring(0, 18);
   private final long startedMicros = System.currentTimeMillis() * 1000;
-  /** Profiles of each session, the least recently used first: shims come and go. */
-  private final Map<String, Set<String>> sessions = new LinkedHashMap<>(16, 0.75f, /* accessOrder= */ true);
-  private final Set<String> ended = new HashSet<>();
+  private final Map<String, ServerMethodDefinition<?, ?>> methods = new HashMap<>();
+  private String session = ""; // Empty: none.
+  private Set<String> profiles = Set.of(); // Of the session.
+  private long heardNanos; // When the session's last Configure or Probe came.
   private boolean draining;
 
-  Host(String instance, String digest) {
-    this.instance = instance;
-    this.digest = digest;
+  /** Other methods are UNIMPLEMENTED. */
+  Host() {
+    serve(HandshakeServiceGrpc.getHandshakeMethod(), request ->
+        HandshakeResponse.newBuilder().addContractVersions("v1beta1").setInstance(instance)
+            .setBuild("example").setStartedUnixMicros(startedMicros).build());
+    serve(PluginHostServiceGrpc.getGetHostInfoMethod(), request ->
+        GetHostInfoResponse.newBuilder().addPlugins(Licences.info())
+            .addCapabilities(Capability.CAPABILITY_INLINE_NODES)
+            .addCapabilities(Capability.CAPABILITY_SINGLE_SESSION).build());
+    serve(PluginHostServiceGrpc.getConfigureMethod(), this::configure);
+    serve(PluginHostServiceGrpc.getProbeMethod(), this::probe);
+    serve(PluginHostServiceGrpc.getEndSessionMethod(), this::endSession);
+    serve(FilterServiceGrpc.getFilterMethod(), this::filter);
+    serve(ScoreServiceGrpc.getScoreMethod(), this::score);
   }
 
-  List<BindableService> services() {
-    return List.of(new Greeting(), new Plugins(), new Filtering(), new Scoring());
+  private <Q, A> void serve(MethodDescriptor<Q, A> method, Function<Q, A> answer) {
+    ServerCalls.UnaryMethod<Q, A> call = (request, observer) -> {
+      A response;
+      try {
+        synchronized (this) {
+          response = answer.apply(request);
+        }
+      } catch (StatusRuntimeException error) {
+        observer.onError(error);
+        return;
+      } catch (RuntimeException error) {
+        observer.onError(fail(Status.INTERNAL, Reason.REASON_INTERNAL, error.toString()));
+        return;
+      }
+      observer.onNext(response);
+      observer.onCompleted();
+    };
+    methods.put(method.getFullMethodName(),
+        ServerMethodDefinition.create(method, ServerCalls.asyncUnaryCall(call)));
+  }
+
+  @Override
+  public ServerMethodDefinition<?, ?> lookupMethod(String name, String authority) {
+    return methods.get(name);
+  }
+
+  /** The error of a call: the CallError is a detail of the status. */
+  private static StatusRuntimeException fail(Status status, Reason reason, String message) {
+    CallError error = CallError.newBuilder().setReason(reason).setMessage(message).build();
+    return StatusProto.toStatusRuntimeException(
+        com.google.rpc.Status.newBuilder().setCode(status.getCode().value()).setMessage(message)
+            .addDetails(Any.pack(error)).build());
+  }
+
+  private static void require(boolean valid, Status status, Reason reason, String message) {
+    if (!valid) {
+      throw fail(status, reason, message);
+    }
+  }
+
+  private static void require(boolean valid, String message) {
+    require(valid, Status.INVALID_ARGUMENT, Reason.REASON_INVALID, message);
+  }
+
+  private ConfigureResponse configure(ConfigureRequest request) {
+    require(request.getInstance().equals(instance), Status.FAILED_PRECONDITION,
+        Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
+    require(!draining, Status.UNAVAILABLE, Reason.REASON_DRAINING, "the host is draining");
+    require(request.getSessionId().matches("[a-z0-9-]{1,63}"), "session_id is not valid");
+    ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
+    for (ProfileConfig profile : request.getProfilesList()) {
+      for (PointConfig point : profile.getPointsList()) {
+        boolean hasPoint =
+            Licences.info().getExtensionPointsList().contains(point.getExtensionPoint());
+        for (String plugin : point.getPluginsList()) {
+          check(hasPoint && plugin.equals(Licences.NAME), profile, plugin, response);
+        }
+      }
+      for (PluginArgs args : profile.getArgsList()) {
+        boolean known = args.getPlugin().equals(Licences.NAME);
+        check(known && args.getArgsJson().equals("{}"), profile, args.getPlugin(), response);
+      }
+    }
+    if (response.getProblemsCount() == 0 && !request.getValidateOnly()) {
+      session = request.getSessionId(); // It replaces another one.
+      profiles = request.getProfilesList().stream().map(ProfileConfig::getName)
+          .collect(Collectors.toSet());
+      heardNanos = System.nanoTime();
+    }
+    return response.build();
+  }
+
+  private static void check(
+      boolean valid, ProfileConfig profile, String plugin, ConfigureResponse.Builder response) {
+    if (!valid) {
+      response.addProblemsBuilder().setProfile(profile.getName()).setPlugin(plugin)
+          .setMessage("no such plugin or point, or the plugin takes no arguments");
+    }
+  }
+
+  private ProbeResponse probe(ProbeRequest request) {
+    String about = request.getSessionId();
+    if (!about.isEmpty() && about.equals(session)) {
+      heardNanos = System.nanoTime();
+    }
+    boolean shimIsGone = System.nanoTime() - heardNanos > TimeUnit.SECONDS.toNanos(15);
+    ProbeResponse.Builder response = ProbeResponse.newBuilder().setInstance(instance)
+        .setState(ProbeResponse.State.STATE_READY).setCurrentSessionId(shimIsGone ? "" : session);
+    if (draining) {
+      response.setState(ProbeResponse.State.STATE_DRAINING).setReason("the host is draining");
+    } else if (!about.isEmpty() && !about.equals(session)) {
+      response.setState(ProbeResponse.State.STATE_INITIALIZING).setReason("not configured");
+    }
+    return response.build();
+  }
+
+  private EndSessionResponse endSession(EndSessionRequest request) {
+    session = request.getSessionId().equals(session) ? "" : session;
+    return EndSessionResponse.getDefaultInstance();
   }
 
   /** No new sessions and, since Probe says so, no new attempts. */
@@ -51,163 +159,23 @@ final class Host {
     draining = true;
   }
 
-  /** The error of a call: the CallError is a detail of the status. */
-  private static StatusRuntimeException fail(Reason reason, String message) {
-    Status.Code code =
-        switch (reason) {
-          case REASON_WRONG_INSTANCE, REASON_SESSION_UNKNOWN, REASON_NOT_CONFIGURED -> Status.Code.FAILED_PRECONDITION;
-          case REASON_INVALID -> Status.Code.INVALID_ARGUMENT;
-          case REASON_DRAINING -> Status.Code.UNAVAILABLE;
-          default -> Status.Code.INTERNAL;
-        };
-    Any error = Any.pack(CallError.newBuilder().setReason(reason).setMessage(message).build());
-    return StatusProto.toStatusRuntimeException(
-        com.google.rpc.Status.newBuilder().setCode(code.value()).setMessage(message).addDetails(error).build());
+  private void check(CallHeader header, boolean hasPod, int named, int sent) {
+    require(!session.isEmpty() && header.getSessionId().equals(session),
+        Status.FAILED_PRECONDITION, Reason.REASON_SESSION_UNKNOWN, "another session");
+    require(profiles.contains(header.getProfile()),
+        Status.FAILED_PRECONDITION, Reason.REASON_NOT_CONFIGURED, "no such profile");
+    require(hasPod, "pod is required");
+    require(named == sent, "inline_nodes must have " + named + " nodes");
   }
 
-  private static <T> void answer(StreamObserver<T> observer, Supplier<T> call) {
-    T response;
-    try {
-      response = call.get();
-    } catch (StatusRuntimeException error) {
-      observer.onError(error);
-      return;
-    } catch (RuntimeException error) {
-      observer.onError(fail(Reason.REASON_INTERNAL, error.toString()));
-      return;
-    }
-    observer.onNext(response);
-    observer.onCompleted();
-  }
-
-  private synchronized void check(CallHeader header) {
-    Set<String> profiles = sessions.get(header.getSessionId());
-    if (profiles == null) {
-      throw fail(Reason.REASON_SESSION_UNKNOWN, "no session " + header.getSessionId());
-    }
-    if (!profiles.contains(header.getProfile())) {
-      throw fail(Reason.REASON_NOT_CONFIGURED, "no profile " + header.getProfile());
-    }
-  }
-
-  private static void checkThat(boolean valid, String message) {
-    if (!valid) {
-      throw fail(Reason.REASON_INVALID, message);
-    }
-  }
-
-  private final class Greeting extends HandshakeServiceGrpc.HandshakeServiceImplBase {
-    @Override
-    public void handshake(HandshakeRequest request, StreamObserver<HandshakeResponse> observer) {
-      HandshakeResponse.Builder response = HandshakeResponse.newBuilder().addContractVersions(CONTRACT).setInstance(instance);
-      response.setBuild("example").setBuildDigest(digest).setStartedUnixMicros(startedMicros);
-      answer(observer, response::build);
-    }
-  }
-
-  private final class Plugins extends PluginHostServiceGrpc.PluginHostServiceImplBase {
-    @Override
-    public void getHostInfo(GetHostInfoRequest request, StreamObserver<GetHostInfoResponse> observer) {
-      GetHostInfoResponse.Builder response = GetHostInfoResponse.newBuilder().addPlugins(Licences.info());
-      answer(observer, response.addCapabilities(Capability.CAPABILITY_INLINE_NODES)::build);
-    }
-
-    @Override
-    public void configure(ConfigureRequest request, StreamObserver<ConfigureResponse> observer) {
-      answer(observer, () -> configured(request));
-    }
-
-    @Override
-    public void probe(ProbeRequest request, StreamObserver<ProbeResponse> observer) {
-      answer(observer, () -> probed(request.getSessionId()));
-    }
-
-    /** This host keeps no attempts, so there is nothing to wait for. */
-    @Override
-    public void endSession(EndSessionRequest request, StreamObserver<EndSessionResponse> observer) {
-      synchronized (Host.this) {
-        if (sessions.containsKey(request.getSessionId())) {
-          ended.add(request.getSessionId());
-        }
-      }
-      answer(observer, EndSessionResponse::getDefaultInstance);
-    }
-
-    @Override
-    public void drain(DrainRequest request, StreamObserver<DrainResponse> observer) {
-      Host.this.drain();
-      answer(observer, DrainResponse::getDefaultInstance);
-    }
-  }
-
-  private synchronized ConfigureResponse configured(ConfigureRequest request) {
-    if (!request.getInstance().equals(instance)) {
-      throw fail(Reason.REASON_WRONG_INSTANCE, "this is instance " + instance);
-    }
-    if (draining || ended.contains(request.getSessionId())) {
-      throw fail(Reason.REASON_DRAINING, "the host or the session is draining");
-    }
-    checkThat(request.getSessionId().matches("[a-z0-9-]{1,63}"), "session_id ([a-z0-9-]{1,63}) is required");
-    ConfigureResponse.Builder response = ConfigureResponse.newBuilder();
-    for (ProfileConfig profile : request.getProfilesList()) {
-      for (PointConfig point : profile.getPointsList()) {
-        for (String plugin : point.getPluginsList()) {
-          if (!plugin.equals(Licences.NAME) || !Licences.info().getExtensionPointsList().contains(point.getExtensionPoint())) {
-            response.addProblems(problem(profile, plugin, "this host has no such plugin at " + point.getExtensionPoint()));
-          }
-        }
-      }
-      for (PluginArgs args : profile.getArgsList()) {
-        if (!args.getPlugin().equals(Licences.NAME)) {
-          response.addProblems(problem(profile, args.getPlugin(), "args for an unknown plugin"));
-        } else if (!args.getArgsJson().isEmpty() && !args.getArgsJson().equals("{}")) {
-          response.addProblems(problem(profile, args.getPlugin(), "the plugin takes no arguments"));
-        }
-      }
-    }
-    if (response.getProblemsCount() > 0 || request.getValidateOnly()) {
-      return response.build();
-    }
-    sessions.put(request.getSessionId(), request.getProfilesList().stream().map(ProfileConfig::getName).collect(Collectors.toSet()));
-    while (sessions.size() > MAX_SESSIONS) {
-      String oldest = sessions.keySet().iterator().next();
-      sessions.remove(oldest);
-      ended.remove(oldest);
-    }
-    return response.build();
-  }
-
-  private static ConfigProblem problem(ProfileConfig profile, String plugin, String message) {
-    return ConfigProblem.newBuilder().setProfile(profile.getName()).setPlugin(plugin).setMessage(message).build();
-  }
-
-  private synchronized ProbeResponse probed(String session) {
-    ProbeResponse.Builder response = ProbeResponse.newBuilder().setInstance(instance).setState(ProbeResponse.State.STATE_READY);
-    if (draining || ended.contains(session)) {
-      response.setState(ProbeResponse.State.STATE_DRAINING).setReason("the host is draining");
-    } else if (!session.isEmpty() && sessions.get(session) == null) {
-      response.setState(ProbeResponse.State.STATE_INITIALIZING).setReason("not configured");
-    }
-    return response.build();
-  }
-
-  private final class Filtering extends FilterServiceGrpc.FilterServiceImplBase {
-    @Override
-    public void filter(FilterRequest request, StreamObserver<FilterResponse> observer) {
-      answer(observer, () -> filtered(request));
-    }
-  }
-
-  /** Every node of the request, in order: a host without a cache is never asked to search only some. */
-  private FilterResponse filtered(FilterRequest request) {
-    check(request.getHeader());
-    NodeSearch search = request.getSearch();
+  /** Every node of the request, in order: a host without a cache never searches only some. */
+  private FilterResponse filter(FilterRequest request) {
     boolean simulated = request.hasSimulation();
-    checkThat(simulated || request.hasSearch(), "search or simulation is required");
-    checkThat(simulated || search.getNumFeasibleNodesToFind() > 0, "search.num_feasible_nodes_to_find is required");
-    int nodes = simulated ? request.getSimulation().getNodesCount() : search.getNodes().getSlotsCount();
-    checkThat(request.hasPod(), "pod is required");
-    checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
+    int named = simulated ? request.getSimulation().getNodesCount()
+        : request.getSearch().getNodes().getSlotsCount();
+    check(request.getHeader(), request.hasPod(), named, request.getInlineNodesCount());
+    require(simulated || request.getSearch().getNumFeasibleNodesToFind() > 0,
+        "simulation or search.num_feasible_nodes_to_find is required");
     FilterResponse.Builder response = FilterResponse.newBuilder();
     Map<PluginStatus, Integer> reasons = new LinkedHashMap<>();
     for (InlineNode node : request.getInlineNodesList()) {
@@ -215,40 +183,35 @@ final class Host {
       try {
         rejection = Licences.check(request.getPod(), node);
       } catch (NumberFormatException error) {
-        PluginStatus.Builder failure =
-            PluginStatus.newBuilder()
-                .setPlugin(Licences.NAME)
-                .addReasons("node " + node.getNode().getName() + ": " + Licences.LICENCES + ": " + error.getMessage());
+        String reason = "node " + node.getNode().getName() + ": " + error.getMessage();
         if (!simulated) {
-          response.setError(failure.setCode(Code.CODE_ERROR));
-          break;
+          return response.addAllReasons(reasons.keySet())
+              .setError(failure(Code.CODE_ERROR, reason)).build();
         }
-        rejection = failure.setCode(Code.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE).build(); // A plugin's error rejects the node.
+        // In a simulation, a plugin that fails rejects the node.
+        rejection = failure(Code.CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, reason);
       }
-      response.addVerdicts(rejection == null ? 0 : reasons.computeIfAbsent(rejection, unused -> reasons.size() + 1));
+      response.addVerdicts(
+          rejection == null ? 0 : reasons.computeIfAbsent(rejection, key -> reasons.size() + 1));
     }
     return response.addAllReasons(reasons.keySet()).build();
   }
 
-  private final class Scoring extends ScoreServiceGrpc.ScoreServiceImplBase {
-    @Override
-    public void score(ScoreRequest request, StreamObserver<ScoreResponse> observer) {
-      answer(observer, () -> scored(request));
+  private ScoreResponse score(ScoreRequest request) {
+    int named = request.getNodes().getSlotsCount();
+    check(request.getHeader(), request.hasPod(), named, request.getInlineNodesCount());
+    ScoreResponse.Builder response = ScoreResponse.newBuilder();
+    try {
+      byte[] scores = Licences.scores(request.getInlineNodesList());
+      response.addPluginsBuilder().setPlugin(Licences.NAME).setScores(ByteString.copyFrom(scores));
+      return response.build();
+    } catch (NumberFormatException error) {
+      return response.setError(failure(Code.CODE_ERROR, error.getMessage())).build();
     }
   }
 
-  private ScoreResponse scored(ScoreRequest request) {
-    check(request.getHeader());
-    int nodes = request.getNodes().getSlotsCount();
-    checkThat(request.hasPod(), "pod is required");
-    checkThat(request.getInlineNodesCount() == nodes, "inline_nodes must have " + nodes + " nodes");
-    ScoreResponse.Builder response = ScoreResponse.newBuilder();
-    try {
-      ByteString scores = ByteString.copyFrom(Licences.scores(request.getInlineNodesList()));
-      return response.addPlugins(PluginScores.newBuilder().setPlugin(Licences.NAME).setScores(scores)).build();
-    } catch (NumberFormatException error) {
-      String reason = Licences.PRICE + ": " + error.getMessage();
-      return response.setError(PluginStatus.newBuilder().setPlugin(Licences.NAME).setCode(Code.CODE_ERROR).addReasons(reason)).build();
-    }
+  private static PluginStatus failure(Code code, String reason) {
+    return PluginStatus.newBuilder().setPlugin(Licences.NAME).setCode(code).addReasons(reason)
+        .build();
   }
 }

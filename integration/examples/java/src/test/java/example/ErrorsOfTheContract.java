@@ -83,7 +83,11 @@ final class ErrorsOfTheContract {
       expect("neither search nor simulation", () -> filter(header()), Status.Code.INVALID_ARGUMENT, Reason.REASON_INVALID);
     }
     host.endSession(EndSessionRequest.newBuilder().setSessionId(SESSION).build());
-    expect("an ended session", () -> host.configure(configuration), Status.Code.UNAVAILABLE, Reason.REASON_DRAINING);
+    if (capabilities.contains(Capability.CAPABILITY_SINGLE_SESSION)) { // It forgets the session at once.
+      expect("an ended session", () -> filter(header()), Status.Code.FAILED_PRECONDITION, Reason.REASON_SESSION_UNKNOWN);
+    } else {
+      expect("an ended session", () -> host.configure(configuration), Status.Code.UNAVAILABLE, Reason.REASON_DRAINING);
+    }
     if (stream != null) {
       stream.onCompleted();
     }
