@@ -51,6 +51,12 @@ const char* PointName(v1beta1::ExtensionPoint point) {
       return "Bind";
     case v1beta1::EXTENSION_POINT_POST_BIND:
       return "PostBind";
+    case v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE:
+      return "PlacementGenerate";
+    case v1beta1::EXTENSION_POINT_PLACEMENT_SCORE:
+      return "PlacementScore";
+    case v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER:
+      return "PodGroupPostFilter";
     default:
       return "unknown";
   }

@@ -24,6 +24,7 @@
 #include "outboard/v1beta1/call.pb.h"
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/group.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/post_bind.grpc.pb.h"
@@ -69,6 +70,8 @@ OUTBOARD_CONFORMANCE_RPC(FilterService, Filter)
 OUTBOARD_CONFORMANCE_RPC(PostFilterService, PostFilter)
 OUTBOARD_CONFORMANCE_RPC(PreScoreService, PreScore)
 OUTBOARD_CONFORMANCE_RPC(ScoreService, Score)
+OUTBOARD_CONFORMANCE_RPC(GroupService, GeneratePlacements)
+OUTBOARD_CONFORMANCE_RPC(GroupService, ScorePlacements)
 OUTBOARD_CONFORMANCE_RPC(ReserveService, Reserve)
 OUTBOARD_CONFORMANCE_RPC(ReserveService, Unreserve)
 OUTBOARD_CONFORMANCE_RPC(PermitService, Permit)

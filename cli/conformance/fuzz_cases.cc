@@ -163,6 +163,31 @@ absl::Status FuzzCalls(const Kit& kit) {
       return request;
     }));
   }
+  const auto with_group = [](const Session& session, auto request) {
+    request.mutable_group()->set_name("group");
+    for (int i = 0; i < 2; ++i)
+      request.mutable_group()->add_pod_uids(session.cluster().pending[i].uid());
+    request.mutable_group()->set_needed(2);
+    return request;
+  };
+  if (kit.Has(EXTENSION_POINT_PLACEMENT_GENERATE)) {
+    CONFORMANCE_TRY(round(Rpc<GeneratePlacementsRequest>::kPath, [&](const Session& s) {
+      return with_group(s, Good<GeneratePlacementsRequest>(s));
+    }));
+  }
+  if (kit.Has(EXTENSION_POINT_PLACEMENT_SCORE)) {
+    CONFORMANCE_TRY(round(Rpc<ScorePlacementsRequest>::kPath, [&](const Session& s) {
+      auto request = with_group(s, Good<ScorePlacementsRequest>(s));
+      PlacementCandidate* candidate = request.add_placements();
+      candidate->mutable_placement()->set_name("rack");
+      for (uint32_t i = 0; i < 2; ++i) {
+        candidate->mutable_placement()->mutable_nodes()->add_slots(i);
+        candidate->mutable_assignments()->add_pods(i);
+        candidate->mutable_assignments()->add_slots(i);
+      }
+      return request;
+    }));
+  }
   const auto with_place = [](const Session& session, auto request) {
     request.set_pod_uid(session.cluster().pending[0].uid());
     request.set_node_name(session.cluster().nodes[0].name());
@@ -269,6 +294,12 @@ absl::Status FuzzPlans(const Kit& kit) {
   for (const Pod& pod : target.session().cluster().pending) request.add_next_pod_uids(pod.uid());
   request.set_place_group(true);
   CONFORMANCE_TRY(target.Fuzz(request, kPlanPath));
+  if (kit.Can(CAPABILITY_GROUP_PLACEMENTS)) {
+    request.clear_next_pod_uids();
+    GroupNodeSets* sets = request.mutable_group_step()->mutable_try_placements();
+    for (const uint32_t slot : {1, 2}) sets->add_placements()->add_slots(slot);
+    CONFORMANCE_TRY(target.Fuzz(request, kPlanPath));
+  }
   return control.Check("fuzzed plans");
 }
 

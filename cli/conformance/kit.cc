@@ -61,6 +61,9 @@ std::string WhyNot(const Kit& kit, const Case& one) {
   for (const auto& [name, point] : points) {
     if (service == name && !kit.Has(point)) return absl::StrCat("no plugin at ", ShortName(point));
   }
+  if (service == "GroupService" && !kit.Has(v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE) &&
+      !kit.Has(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE))
+    return "no plugin at PLACEMENT_GENERATE or PLACEMENT_SCORE";
   if (service == "PreFilterService" && !kit.HasAlgorithm())
     return "no plugin from PRE_FILTER to SCORE";
   if (service == "CycleService" && !kit.Can(v1beta1::CAPABILITY_FUSED_CYCLE))
@@ -154,7 +157,7 @@ absl::Status Kit::FindConfiguration() {
     v1beta1::ProfileConfig* profile = configuration_.add_profiles();
     profile->set_name(kProfile);
     for (int point = v1beta1::EXTENSION_POINT_PRE_ENQUEUE;
-         point <= v1beta1::EXTENSION_POINT_POST_BIND; ++point) {
+         point <= v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER; ++point) {
       v1beta1::PointConfig config;
       config.set_extension_point(static_cast<ExtensionPoint>(point));
       for (const std::string& name : names) {
@@ -164,8 +167,11 @@ absl::Status Kit::FindConfiguration() {
                       point) == plugin->extension_points().end()) {
           continue;
         }
-        // Only one plugin can sort the queue.
-        if (point == v1beta1::EXTENSION_POINT_QUEUE_SORT && !config.plugins().empty()) continue;
+        // Only one plugin can sort the queue, and only one can generate placements.
+        if ((point == v1beta1::EXTENSION_POINT_QUEUE_SORT ||
+             point == v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE) &&
+            !config.plugins().empty())
+          continue;
         config.add_plugins(name);
         if (point == v1beta1::EXTENSION_POINT_SCORE &&
             (Can(v1beta1::CAPABILITY_BATCH) || Can(v1beta1::CAPABILITY_GROUP_PLAN)))
@@ -239,7 +245,7 @@ std::vector<Case> AllCases() {
   for (auto cases :
        {PluginHostCases, SessionCases, SingleSessionCases, ClusterStateCases, CacheCases,
         TraceCases, QueueCases, AttemptCases, FilterCases, ScoreCases, ColumnCases, CycleCases,
-        PlanCases, PlacementCases, PostFilterCases, FuzzCases}) {
+        PlanCases, GroupCases, PlacementCases, PostFilterCases, FuzzCases}) {
     for (const Case& one : cases()) all.push_back(one);
   }
   // The cases that others depend on run first.

@@ -122,6 +122,7 @@ std::vector<Case> FilterCases();
 std::vector<Case> ScoreCases();
 std::vector<Case> ColumnCases();
 std::vector<Case> CycleCases();
+std::vector<Case> GroupCases();
 std::vector<Case> PlanCases();
 std::vector<Case> PlacementCases();
 std::vector<Case> PostFilterCases();

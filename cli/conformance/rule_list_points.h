@@ -2,6 +2,8 @@
 #ifndef OUTBOARD_CLI_CONFORMANCE_RULE_LIST_POINTS_H_
 #define OUTBOARD_CLI_CONFORMANCE_RULE_LIST_POINTS_H_
 
+#include "cli/conformance/rule_list_groups.h"
+
 // name, file, field, text
 #define OUTBOARD_CONFORMANCE_POINT_RULES(R)                                                        \
   R(kFilterVerdicts, "filter.proto", "FilterResponse.verdicts",                                    \
@@ -105,6 +107,7 @@
     "How many of them were feasible; from 1")                                                      \
   R(kPlanRejectedWith, "plan.proto", "PlannedGroup.pod_uids",                                      \
     "other pods of the group that wait for a node, each once, at most 4096")                       \
+  OUTBOARD_CONFORMANCE_GROUP_RULES(R)                                                              \
   R(kPostFilterOutcome, "post_filter.proto", "PostFilterResponse.outcome", "REQUIRED")             \
   R(kQuestionsAllowed, "post_filter.proto", "PostFilterResponse.questions",                        \
     "Only if the request has others_filter")                                                       \

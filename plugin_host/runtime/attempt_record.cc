@@ -18,6 +18,7 @@ void AttemptRecord::Begin(uint64_t attempt_id, absl::string_view uid,
   answers.clear();
   questions.clear();
   group_plugin.reset();
+  group_node_sets.clear();
   other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
 }
 

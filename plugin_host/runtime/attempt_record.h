@@ -40,6 +40,8 @@ struct AttemptRecord {
   std::vector<OpenQuestion> questions;
   // The plugin whose group did not fit, if that is why there is no node.
   std::optional<uint32_t> group_plugin;
+  // If plugins limited where it may be placed: these sets of nodes.
+  std::vector<std::vector<sdk::Slot>> group_node_sets;
 
   // Resets the record for this profile.
   void Begin(uint64_t attempt_id, absl::string_view uid, std::shared_ptr<const Profile> p);

@@ -101,9 +101,10 @@ class Evaluator {
                   const v1beta1::PostFilterRequest& request, v1beta1::PostFilterResponse* response);
 
   // The same for a pod whose group did not fit.
+  // `point`: POST_FILTER or POD_GROUP_POST_FILTER.
   void PostFilterGroup(AttemptRecord& attempt, const sdk::PodRecord& pod, absl::Time now,
-                       const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
-                       v1beta1::PostFilterResponse* response);
+                       sdk::ExtensionPoint point, const sdk::GroupToPlace& group,
+                       sdk::GroupDryRun* group_dry_run, v1beta1::PostFilterResponse* response);
 
   // Runs the Filter plugins on one node as it is now, with and without the nominated pods; returns
   // success, or the first rejection or failure with its plugin.
@@ -174,7 +175,7 @@ class Evaluator {
   // `ask` calls a plugin, and fills in its candidates on success.
   using AskPostFilter = absl::FunctionRef<sdk::Verdict(uint32_t plugin, bool* clear_nomination,
                                                        v1beta1::PreemptionCandidates* candidates)>;
-  static void RunPostFilter(const Profile& profile, AskPostFilter ask,
+  static void RunPostFilter(const Profile& profile, sdk::ExtensionPoint point, AskPostFilter ask,
                             v1beta1::PostFilterResponse* response);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1beta1::FilterResponse& response, AttemptRecord* attempt) const;

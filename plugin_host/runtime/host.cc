@@ -43,6 +43,7 @@ void Host::GetHostInfo(v1beta1::GetHostInfoResponse* response) const {
   response->add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
   response->add_capabilities(v1beta1::CAPABILITY_BATCH);
   response->add_capabilities(v1beta1::CAPABILITY_GROUP_PLAN);
+  response->add_capabilities(v1beta1::CAPABILITY_GROUP_PLACEMENTS);
   response->add_capabilities(v1beta1::CAPABILITY_QUEUEING_HINTS);
   for (const auto& [name, descriptor] : registry_->descriptors())
     *response->add_plugins() = PluginInfoOf(descriptor);

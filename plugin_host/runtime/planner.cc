@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/time/clock.h"
 #include "plugin_host/runtime/group_parts.h"
 #include "plugin_host/runtime/group_search.h"
@@ -60,7 +61,12 @@ class CacheGroupDryRun final : public sdk::GroupDryRun {
  public:
   CacheGroupDryRun(Planner* planner, host_cache::ClusterCache* cache, const PlanContext& context,
                    const sdk::GroupToPlace& group, const PodRecord& first)
-      : planner_(planner), context_(context), group_(group), first_(first), absence_(cache) {
+      : planner_(planner),
+        context_(context),
+        within_(context.among.begin(), context.among.end()),
+        group_(group),
+        first_(first),
+        absence_(cache) {
     context_.remembers = false;
     // Members with nominated nodes come first, so that they use the same room again.
     const auto rank = [&](const PodRecord* pod) {
@@ -84,7 +90,13 @@ class CacheGroupDryRun final : public sdk::GroupDryRun {
   void Remove(const PodRecord& pod) override { absence_.Remove(pod); }
   void Return(const PodRecord& pod) override { absence_.Return(pod); }
   sdk::GroupPlaces Place(absl::Span<const Slot> among) override {
-    context_.among = among;
+    std::vector<Slot> allowed = within_;
+    if (!within_.empty() && !among.empty()) {
+      std::erase_if(allowed, [&](Slot slot) { return !absl::c_linear_search(among, slot); });
+      // To the search an empty list is every node.
+      if (allowed.empty()) return {};
+    }
+    context_.among = within_.empty() ? among : absl::MakeConstSpan(allowed);
     // Nominations of other members do not block it.
     for (const PodRecord* other : std::exchange(others_, {})) absence_.Remove(*other);
     sdk::GroupPlaces places;
@@ -96,6 +108,7 @@ class CacheGroupDryRun final : public sdk::GroupDryRun {
  private:
   Planner* const planner_;
   PlanContext context_;
+  const std::vector<Slot> within_;  // empty: any nodes
   sdk::GroupToPlace group_;
   const PodRecord& first_;
   std::vector<const PodRecord*> others_;  // with nominated nodes, beyond the needed ones

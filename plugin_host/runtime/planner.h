@@ -85,8 +85,8 @@ class Planner {
   GroupOutcome PlaceGroup(const PlanContext& context, const sdk::GroupToPlace& group,
                           const sdk::PodRecord& first);
 
-  // A dry run without some pods, for the needed members of the group. The arguments must outlive
-  // it.
+  // A dry run without some pods, for the needed members of the group, on the nodes of
+  // context.among. The arguments must outlive it, but not these nodes.
   std::unique_ptr<sdk::GroupDryRun> MakeDryRun(const PlanContext& context,
                                                const sdk::GroupToPlace& group,
                                                const sdk::PodRecord& first);

@@ -239,12 +239,13 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
     for (size_t i = 0; i < count; ++i) AddCandidate(plugin.name, answer.candidates[i], candidates);
     return verdict;
   };
-  RunPostFilter(*attempt.profile, ask, response);
+  RunPostFilter(*attempt.profile, v1beta1::EXTENSION_POINT_POST_FILTER, ask, response);
   if (!questions.questions().empty()) *response->mutable_questions() = std::move(questions);
 }
 
 void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
-                                const sdk::GroupToPlace& group, sdk::GroupDryRun* group_dry_run,
+                                sdk::ExtensionPoint point, const sdk::GroupToPlace& group,
+                                sdk::GroupDryRun* group_dry_run,
                                 v1beta1::PostFilterResponse* response) {
   CacheDryRun dry_run(this, cache_, &attempt, &pod, now, nullptr);
   const auto ask = [&](uint32_t index, bool* clear_nomination,
@@ -276,13 +277,13 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
     }
     return verdict;
   };
-  RunPostFilter(*attempt.profile, ask, response);
+  RunPostFilter(*attempt.profile, point, ask, response);
 }
 
-void Evaluator::RunPostFilter(const Profile& profile, AskPostFilter ask,
+void Evaluator::RunPostFilter(const Profile& profile, sdk::ExtensionPoint point, AskPostFilter ask,
                               v1beta1::PostFilterResponse* response) {
   response->Clear();
-  for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_FILTER)) {
+  for (uint32_t index : profile.at(point)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     v1beta1::PreemptionCandidates candidates;
     bool clear_nomination = false;

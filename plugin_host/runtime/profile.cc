@@ -47,6 +47,12 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
       return plugin.permit != nullptr;
     case v1beta1::EXTENSION_POINT_PRE_BIND:
       return plugin.pre_bind != nullptr;
+    case v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE:
+      return plugin.placement_generate != nullptr;
+    case v1beta1::EXTENSION_POINT_PLACEMENT_SCORE:
+      return plugin.placement_score != nullptr;
+    case v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER:
+      return plugin.group_post_filter != nullptr;
     // Without the interface the plugin is only a name in the profile: the shim binds.
     case v1beta1::EXTENSION_POINT_BIND:
     case v1beta1::EXTENSION_POINT_POST_BIND:
@@ -221,6 +227,8 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   entry.queueing_hint = dynamic_cast<sdk::QueueingHintPlugin*>(p);
   entry.group = dynamic_cast<sdk::GroupPlugin*>(p);
   entry.group_post_filter = dynamic_cast<sdk::GroupPostFilterPlugin*>(p);
+  entry.placement_generate = dynamic_cast<sdk::PlacementGeneratePlugin*>(p);
+  entry.placement_score = dynamic_cast<sdk::PlacementScorePlugin*>(p);
   entry.room = dynamic_cast<sdk::CapacityPlugin*>(p);
   entry.node_local = dynamic_cast<sdk::NodeLocalPlugin*>(p) != nullptr;
   entry.wake_up_events = WakeUpEventsOf(*descriptor);

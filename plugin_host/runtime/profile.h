@@ -14,6 +14,7 @@
 #include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/group_preemption.h"
 #include "plugin_host/sdk/node_local_plugin.h"
+#include "plugin_host/sdk/placement_points.h"
 #include "plugin_host/sdk/plugin.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -45,6 +46,8 @@ struct ProfilePlugin {
   sdk::GroupPlugin* group = nullptr;
   sdk::CapacityPlugin* room = nullptr;
   sdk::GroupPostFilterPlugin* group_post_filter = nullptr;
+  sdk::PlacementGeneratePlugin* placement_generate = nullptr;
+  sdk::PlacementScorePlugin* placement_score = nullptr;
   bool node_local = false;  // sdk::NodeLocalPlugin
   // Events that requeue pods that it rejected, and the subset with a hint.
   std::vector<v1beta1::ClusterEvent> wake_up_events;
@@ -97,7 +100,7 @@ class Profile {
 
  private:
   class PluginNotifier;
-  static constexpr size_t kPoints = 13;
+  static constexpr size_t kPoints = 16;
   explicit Profile(host_cache::ClusterCache* cache);
   void CollectSignedParts(const sdk::PluginRegistry& registry);
   // The index of a plugin, created if necessary; -1 after a problem.

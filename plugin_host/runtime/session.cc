@@ -302,6 +302,10 @@ CallStatus Session::Filter(const v1beta1::CallHeader& header, const v1beta1::Fil
 
 CallStatus Session::PostFilter(const v1beta1::PostFilterRequest& request, absl::Time now,
                                v1beta1::PostFilterResponse* response) {
+  const std::shared_ptr<const Profile> profile = FindProfile(request.header().profile());
+  if (request.has_group() && profile != nullptr &&
+      !profile->at(v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER).empty())
+    return PodGroupPostFilter(request, now, response);
   Target target;
   if (CallStatus status = FindAttempt(request.header(), &target); !status.ok()) return status;
   if (request.answers().empty()) target.attempt->questions.clear();
@@ -310,7 +314,8 @@ CallStatus Session::PostFilter(const v1beta1::PostFilterRequest& request, absl::
                       absl::StrCat(request.answers_size(), " answers to ",
                                    target.attempt->questions.size(), " questions"));
   }
-  if (target.attempt->group_plugin && PostFilterGroup(target, now, response))
+  if (target.attempt->group_plugin &&
+      PostFilterGroup(target, v1beta1::EXTENSION_POINT_POST_FILTER, now, response))
     return CallStatus::Ok();
   evaluator_.PostFilter(*target.attempt, *target.pod, Clock(now), request, response);
   return CallStatus::Ok();
@@ -388,7 +393,11 @@ CallStatus Session::Plan(const v1beta1::PlanRequest& request, absl::Time now,
   CallStatus status = BeginCycle(cycle, now, response, &target);
   if (!status.ok() || response->has_rejection()) return status;
   const bool searches_all = !cycle.search().has_nodes();
-  if (request.place_group() && searches_all && PlaceGroup(cycle, target, now, response))
+  if (request.place_group() && searches_all && request.has_group_step()) {
+    bool is_answered = false;
+    status = TakeGroupStep(request, target, now, response, &is_answered);
+    if (!status.ok() || is_answered) return status;
+  } else if (request.place_group() && searches_all && PlaceGroup(cycle, target, now, response))
     return CallStatus::Ok();
   v1beta1::CycleEvaluation* const evaluation = response->mutable_evaluation();
   status = EvaluateNodes(cycle, target, now, evaluation);

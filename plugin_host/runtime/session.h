@@ -16,6 +16,7 @@
 #include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/cycle.pb.h"
+#include "outboard/v1beta1/group.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
@@ -93,6 +94,10 @@ class Session : private PushTarget {
                    v1beta1::CycleResponse* response);
   CallStatus Plan(const v1beta1::PlanRequest& request, absl::Time now,
                   v1beta1::PlanResponse* response);
+  CallStatus GeneratePlacements(const v1beta1::GeneratePlacementsRequest& request, absl::Time now,
+                                v1beta1::GeneratePlacementsResponse* response);
+  CallStatus ScorePlacements(const v1beta1::ScorePlacementsRequest& request, absl::Time now,
+                             v1beta1::ScorePlacementsResponse* response);
   CallStatus SortKeys(const v1beta1::SortKeysRequest& request, v1beta1::SortKeysResponse* response);
   CallStatus PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::Time now,
                         v1beta1::PreEnqueueResponse* response);
@@ -157,8 +162,39 @@ class Session : private PushTarget {
                   v1beta1::PlanResponse* response);
   void PlaceNext(const v1beta1::PlanRequest& request, const Target& target, absl::Time now,
                  v1beta1::PlanResponse* response);
-  // False: the pod no longer has a group.
-  bool PostFilterGroup(const Target& target, absl::Time now, v1beta1::PostFilterResponse* response);
+  // A pod's group, and the plugin that knows it.
+  struct KnownGroup {
+    uint32_t plugin = 0;
+    sdk::GroupToPlace group;
+  };
+  // nullopt: the pod is in no group.
+  std::optional<KnownGroup> FindGroup(const Target& target, absl::Time now) const;
+  // A plan or a rejection.
+  void AnswerGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                   const KnownGroup& known, GroupOutcome outcome, v1beta1::PlanResponse* response);
+  // Of a group that is short of something, without a search.
+  static GroupOutcome ShortOutcome(const Target& target, const sdk::GroupToPlace& group);
+  // A single step towards a group's nodes (GroupStep). `is_answered`: false if the pod is scheduled
+  // individually.
+  CallStatus TakeGroupStep(const v1beta1::PlanRequest& request, const Target& target,
+                           absl::Time now, v1beta1::PlanResponse* response, bool* is_answered);
+  void TryPlacements(const v1beta1::PlanRequest& request, const Target& target, absl::Time now,
+                     const KnownGroup& known, v1beta1::PlanResponse* response);
+  // Each set must have nodes of the cluster, each once.
+  CallStatus TakeNodeSets(const v1beta1::GroupNodeSets& sets,
+                          std::vector<std::vector<sdk::Slot>>* out);
+  // The attempt of the group's first pod, and the group; as FindOrRestore.
+  CallStatus FindForGroup(const v1beta1::CallHeader& header, const v1beta1::PendingGroup& group,
+                          Placement* placed, sdk::PendingGroup* found);
+  // PostFilter for a group. PostFilterGroup: false if the pod no longer has a group.
+  bool PostFilterGroup(const Target& target, sdk::ExtensionPoint point, absl::Time now,
+                       v1beta1::PostFilterResponse* response);
+  void PreemptForGroup(const Target& target, sdk::ExtensionPoint point,
+                       const sdk::GroupToPlace& group, absl::Time now,
+                       v1beta1::PostFilterResponse* response);
+  // At podGroupPostFilter.
+  CallStatus PodGroupPostFilter(const v1beta1::PostFilterRequest& request, absl::Time now,
+                                v1beta1::PostFilterResponse* response);
   // Begins the pods' attempts, and makes a plan of the response, with its PreFilter answer.
   v1beta1::CyclePlan* Keep(uint64_t first_id, std::vector<PlannedPod> pods,
                            v1beta1::PlanResponse* response);

@@ -63,55 +63,72 @@ void Session::PlaceNext(const v1beta1::PlanRequest& request, const Target& targe
   Keep(id, std::move(placed), response);
 }
 
-bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
-                         v1beta1::PlanResponse* response) {
+std::optional<Session::KnownGroup> Session::FindGroup(const Target& target, absl::Time now) const {
   const Profile& profile = *target.attempt->profile;
   for (const uint32_t index : profile.group_plugins()) {
-    const ProfilePlugin& plugin = profile.plugins()[index];
-    const std::optional<sdk::GroupToPlace> group = plugin.group->Group(View(target, index, now));
-    if (!group) continue;
-    GroupOutcome outcome;
-    if (group->short_of.empty()) {
-      outcome = planner_.PlaceGroup(ContextOf(request, target, now), *group, *target.pod);
-    } else {
-      outcome.reason = group->short_of;
-      for (const sdk::PodRecord* pod : group->pending) {
-        if (pod != target.pod) outcome.also.push_back(pod->pod.uid());
-      }
-      for (std::string& name : PluginsOfRoom(profile)) outcome.rejected_by.insert(std::move(name));
-    }
-    v1beta1::PlannedGroup told;
-    told.set_name(group->name);
-    told.set_needed(static_cast<uint32_t>(group->needed));
-    told.set_max_schedulable(outcome.fitting);
-    if (!outcome.placed.empty()) {
-      *Keep(request.header().attempt_id(), std::move(outcome.placed), response)->mutable_group() =
-          std::move(told);
-      return true;
-    }
-    v1beta1::PreFilterResponse* answer = response->mutable_rejection()->mutable_pre_filter();
-    plugin.group->GroupRejected(View(target, index, now),
-                                outcome.error.empty() ? outcome.reason : outcome.error,
-                                !outcome.error.empty());
-    if (!outcome.error.empty()) {
-      FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
-      *response->mutable_rejection()->mutable_group() = std::move(told);
-      return true;
-    }
-    for (const std::string& uid : outcome.also) {
-      if (told.pod_uids_size() < kMaxRejectedWith) told.add_pod_uids(uid);
-    }
-    *response->mutable_rejection()->mutable_group() = std::move(told);
-    target.attempt->group_plugin = index;
-    FillStatus(plugin.name,
-               sdk::Verdict::Unresolvable(absl::StrCat(group->name, ": ", outcome.reason)),
-               answer->mutable_rejection());
-    target.attempt->other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
-    outcome.rejected_by.insert(plugin.name);
-    for (const std::string& name : outcome.rejected_by) answer->add_rejected_by(name);
-    return true;
+    std::optional<sdk::GroupToPlace> group =
+        profile.plugins()[index].group->Group(View(target, index, now));
+    if (group) return KnownGroup{index, *std::move(group)};
   }
-  return false;
+  return std::nullopt;
+}
+
+bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
+                         v1beta1::PlanResponse* response) {
+  const std::optional<KnownGroup> known = FindGroup(target, now);
+  if (!known) return false;
+  AnswerGroup(request, target, now, *known,
+              known->group.short_of.empty()
+                  ? planner_.PlaceGroup(ContextOf(request, target, now), known->group, *target.pod)
+                  : ShortOutcome(target, known->group),
+              response);
+  return true;
+}
+
+GroupOutcome Session::ShortOutcome(const Target& target, const sdk::GroupToPlace& group) {
+  GroupOutcome outcome;
+  outcome.reason = group.short_of;
+  for (const sdk::PodRecord* pod : group.pending) {
+    if (pod != target.pod) outcome.also.push_back(pod->pod.uid());
+  }
+  for (std::string& name : PluginsOfRoom(*target.attempt->profile))
+    outcome.rejected_by.insert(std::move(name));
+  return outcome;
+}
+
+void Session::AnswerGroup(const v1beta1::CycleRequest& request, const Target& target,
+                          absl::Time now, const KnownGroup& known, GroupOutcome outcome,
+                          v1beta1::PlanResponse* response) {
+  const ProfilePlugin& plugin = target.attempt->profile->plugins()[known.plugin];
+  v1beta1::PlannedGroup told;
+  told.set_name(known.group.name);
+  told.set_needed(static_cast<uint32_t>(known.group.needed));
+  told.set_max_schedulable(outcome.fitting);
+  if (!outcome.placed.empty()) {
+    *Keep(request.header().attempt_id(), std::move(outcome.placed), response)->mutable_group() =
+        std::move(told);
+    return;
+  }
+  v1beta1::PreFilterResponse* answer = response->mutable_rejection()->mutable_pre_filter();
+  plugin.group->GroupRejected(View(target, known.plugin, now),
+                              outcome.error.empty() ? outcome.reason : outcome.error,
+                              !outcome.error.empty());
+  if (!outcome.error.empty()) {
+    FillErrorStatus(plugin.name, outcome.error, answer->mutable_rejection());
+    *response->mutable_rejection()->mutable_group() = std::move(told);
+    return;
+  }
+  for (const std::string& uid : outcome.also) {
+    if (told.pod_uids_size() < kMaxRejectedWith) told.add_pod_uids(uid);
+  }
+  *response->mutable_rejection()->mutable_group() = std::move(told);
+  target.attempt->group_plugin = known.plugin;
+  FillStatus(plugin.name,
+             sdk::Verdict::Unresolvable(absl::StrCat(known.group.name, ": ", outcome.reason)),
+             answer->mutable_rejection());
+  target.attempt->other_nodes = v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE;
+  outcome.rejected_by.insert(plugin.name);
+  for (const std::string& name : outcome.rejected_by) answer->add_rejected_by(name);
 }
 
 v1beta1::CyclePlan* Session::Keep(uint64_t first_id, std::vector<PlannedPod> pods,
@@ -141,21 +158,36 @@ v1beta1::CyclePlan* Session::Keep(uint64_t first_id, std::vector<PlannedPod> pod
   return plan;
 }
 
-bool Session::PostFilterGroup(const Target& target, absl::Time now,
+bool Session::PostFilterGroup(const Target& target, sdk::ExtensionPoint point, absl::Time now,
                               v1beta1::PostFilterResponse* response) {
   const uint32_t index = *target.attempt->group_plugin;
   const std::optional<sdk::GroupToPlace> group =
       target.attempt->profile->plugins()[index].group->Group(View(target, index, now));
   if (!group) return false;
+  PreemptForGroup(target, point, *group, now, response);
+  return true;
+}
+
+void Session::PreemptForGroup(const Target& target, sdk::ExtensionPoint point,
+                              const sdk::GroupToPlace& group, absl::Time now,
+                              v1beta1::PostFilterResponse* response) {
   PlanContext context;
   context.profile = target.attempt->profile;
   context.now = Clock(now);
   context.deadline = absl::Now() + kGroupPreemption;
-  const std::unique_ptr<sdk::GroupDryRun> dry_run =
-      planner_.MakeDryRun(context, *group, *target.pod);
-  evaluator_.PostFilterGroup(*target.attempt, *target.pod, Clock(now), *group, dry_run.get(),
-                             response);
-  return true;
+  const auto ask = [&](absl::Span<const sdk::Slot> among) {
+    context.among = among;
+    const std::unique_ptr<sdk::GroupDryRun> dry_run =
+        planner_.MakeDryRun(context, group, *target.pod);
+    evaluator_.PostFilterGroup(*target.attempt, *target.pod, Clock(now), point, group,
+                               dry_run.get(), response);
+  };
+  if (target.attempt->group_node_sets.empty()) return ask({});
+  // The group has to fit into one of them, in order of preference.
+  for (const std::vector<sdk::Slot>& nodes : target.attempt->group_node_sets) {
+    ask(nodes);
+    if (response->has_candidates()) return;
+  }
 }
 
 }  // namespace outboard::runtime

@@ -18,6 +18,7 @@
 #include "outboard/v1alpha1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/bind.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/group.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
 #include "outboard/v1beta1/post_bind.grpc.pb.h"
@@ -83,6 +84,7 @@ class Engine::Impl {
     builder->RegisterService(&post_filter_);
     builder->RegisterService(&pre_score_);
     builder->RegisterService(&score_);
+    builder->RegisterService(&group_);
     builder->RegisterService(&reserve_);
     builder->RegisterService(&permit_);
     builder->RegisterService(&pre_bind_);
@@ -212,6 +214,7 @@ class Engine::Impl {
   v1beta1::PostFilterService::AsyncService post_filter_;
   v1beta1::PreScoreService::AsyncService pre_score_;
   v1beta1::ScoreService::AsyncService score_;
+  v1beta1::GroupService::AsyncService group_;
   v1beta1::ReserveService::AsyncService reserve_;
   v1beta1::PermitService::AsyncService permit_;
   v1beta1::PreBindService::AsyncService pre_bind_;
@@ -320,6 +323,16 @@ void Engine::Impl::ListenToSingleCalls() {
          AtVersion<ScoreRequest, ScoreResponse>(
              [](Session& session, const auto& request, absl::Time now, auto* response) {
                return session.Score(request.header(), request, now, response);
+             }));
+  Listen(&group_, &GroupService::AsyncService::RequestGeneratePlacements,
+         AtVersion<GeneratePlacementsRequest, GeneratePlacementsResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.GeneratePlacements(request, now, response);
+             }));
+  Listen(&group_, &GroupService::AsyncService::RequestScorePlacements,
+         AtVersion<ScorePlacementsRequest, ScorePlacementsResponse>(
+             [](Session& session, const auto& request, absl::Time now, auto* response) {
+               return session.ScorePlacements(request, now, response);
              }));
   Listen(&queue_sort_, &QueueSortService::AsyncService::RequestSortKeys,
          AtLeast<SortKeysRequest, SortKeysResponse>(

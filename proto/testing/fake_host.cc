@@ -14,6 +14,7 @@
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/group.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
@@ -88,6 +89,7 @@ class FakeHost::Services {
         post_filter_(host),
         pre_score_(host),
         score_(host),
+        group_(host),
         reserve_(host),
         permit_(host),
         pre_bind_(host),
@@ -100,8 +102,8 @@ class FakeHost::Services {
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
-             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
-             &cycle_, &plan_}) {
+             &pre_score_, &score_, &group_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_,
+             &state_, &cycle_, &plan_}) {
       builder->RegisterService(service);
     }
   }
@@ -138,6 +140,8 @@ class FakeHost::Services {
   OUTBOARD_FAKE_SERVICE(AfterFilter, PostFilterService, OUTBOARD_FAKE_RPC(PostFilter))
   OUTBOARD_FAKE_SERVICE(BeforeScore, PreScoreService, OUTBOARD_FAKE_RPC(PreScore))
   OUTBOARD_FAKE_SERVICE(Scoring, ScoreService, OUTBOARD_FAKE_RPC(Score))
+  OUTBOARD_FAKE_SERVICE(Grouping, GroupService,
+                        OUTBOARD_FAKE_RPC(GeneratePlacements) OUTBOARD_FAKE_RPC(ScorePlacements))
   OUTBOARD_FAKE_SERVICE(Reserving, ReserveService,
                         OUTBOARD_FAKE_RPC(Reserve) OUTBOARD_FAKE_RPC(Unreserve))
   OUTBOARD_FAKE_SERVICE(Permitting, PermitService, OUTBOARD_FAKE_RPC(Permit))
@@ -253,6 +257,7 @@ class FakeHost::Services {
   AfterFilter post_filter_;
   BeforeScore pre_score_;
   Scoring score_;
+  Grouping group_;
   Reserving reserve_;
   Permitting permit_;
   BeforeBind pre_bind_;
@@ -434,6 +439,13 @@ void FakeHost::RespondByDefault(const google::protobuf::Message& request,
                 : filter.search().has_nodes() ? filter.search().nodes().slots_size()
                                               : static_cast<int>(nodes_.size()),
                 static_cast<FilterResponse*>(response));
+  } else if (type == GeneratePlacementsRequest::descriptor()) {
+    static_cast<GeneratePlacementsResponse*>(response)->mutable_any();
+  } else if (type == ScorePlacementsRequest::descriptor()) {
+    const auto& asked = static_cast<const ScorePlacementsRequest&>(request);
+    PlacementScores* scores = static_cast<ScorePlacementsResponse*>(response)->add_plugins();
+    scores->set_plugin(kPlugin);
+    scores->set_scores(std::string(static_cast<size_t>(asked.placements_size()), 50));
   } else if (type == ScoreRequest::descriptor()) {
     PluginScores* scores = static_cast<ScoreResponse*>(response)->add_plugins();
     scores->set_plugin(kPlugin);

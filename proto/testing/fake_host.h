@@ -48,7 +48,7 @@ grpc::Status CallFailure(v1beta1::CallError::Reason reason, const std::string& m
 
 // Serves every service of the contract. By default it accepts every pod on every node: plugin
 // `Fake` at every point, every node of the cache (or of the request) feasible with score 50, no
-// gates, no waits; it acknowledges every version and time.
+// gates, no waits, groups on any nodes; it acknowledges every version and time.
 //
 // Used as: Start → Answer, Inject → run the code under test → Count, Requests. The type of a
 // request selects the RPC.

@@ -17,6 +17,7 @@
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/group.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
@@ -177,6 +178,7 @@ class ProxyHost::Services {
         post_filter_(proxy),
         pre_score_(proxy),
         score_(proxy),
+        group_(proxy),
         reserve_(proxy),
         permit_(proxy),
         pre_bind_(proxy),
@@ -189,8 +191,8 @@ class ProxyHost::Services {
   void Register(grpc::ServerBuilder* builder) {
     for (grpc::Service* service : std::initializer_list<grpc::Service*>{
              &handshake_, &info_, &sort_, &enqueue_, &pre_filter_, &filter_, &post_filter_,
-             &pre_score_, &score_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_, &state_,
-             &cycle_, &plan_}) {
+             &pre_score_, &score_, &group_, &reserve_, &permit_, &pre_bind_, &bind_, &post_bind_,
+             &state_, &cycle_, &plan_}) {
       builder->RegisterService(service);
     }
   }
@@ -232,6 +234,9 @@ class ProxyHost::Services {
   OUTBOARD_PROXY_SERVICE(BeforeScore, PreScoreService,
                          OUTBOARD_PROXY_RPC(PreScoreService, PreScore))
   OUTBOARD_PROXY_SERVICE(Scoring, ScoreService, OUTBOARD_PROXY_RPC(ScoreService, Score))
+  OUTBOARD_PROXY_SERVICE(Grouping, GroupService,
+                         OUTBOARD_PROXY_RPC(GroupService, GeneratePlacements)
+                             OUTBOARD_PROXY_RPC(GroupService, ScorePlacements))
   OUTBOARD_PROXY_SERVICE(Reserving, ReserveService,
                          OUTBOARD_PROXY_RPC(ReserveService, Reserve)
                              OUTBOARD_PROXY_RPC(ReserveService, Unreserve))
@@ -279,6 +284,7 @@ class ProxyHost::Services {
   AfterFilter post_filter_;
   BeforeScore pre_score_;
   Scoring score_;
+  Grouping group_;
   Reserving reserve_;
   Permitting permit_;
   BeforeBind pre_bind_;

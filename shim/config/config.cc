@@ -46,6 +46,9 @@ constexpr PointEntry kPoints[] = {
     {v1beta1::EXTENSION_POINT_PRE_BIND, "preBind"},
     {v1beta1::EXTENSION_POINT_BIND, "bind"},
     {v1beta1::EXTENSION_POINT_POST_BIND, "postBind"},
+    {v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE, "placementGenerate"},
+    {v1beta1::EXTENSION_POINT_PLACEMENT_SCORE, "placementScore"},
+    {v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER, "podGroupPostFilter"},
 };
 
 // The fields that `read` asks a document for.

@@ -242,9 +242,10 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "A}]}}}]\n",
        "f.yaml:3:32: profiles[1].plugins.queueSort: Invalid value: must be the same for all "
        "profiles"},
-      {"profiles: [{plugins: {placementScore: {enabled: [{name: A}]}}}]\n",
-       "f.yaml:3:23: profiles[0].plugins.placementScore: placement of pod groups is not supported "
-       "yet"},
+      {"profiles: [{plugins: {placementScore: {enabled: [{name: A, weight: 2}]}}}]\n", nullptr},
+      {"profiles: [{plugins: {podGroupPostFilter: {enabled: [{name: A}]}}}]\n", nullptr},
+      {"profiles: [{plugins: {placementGenerate: {enabled: [{nme: A}]}}}]\n",
+       "f.yaml:3:54: profiles[0].plugins.placementGenerate.enabled[0].nme: unknown field"},
       {"profiles: [{pluginConfig: [{name: A}, {name: A}]}]\n",
        "f.yaml:3:39: profiles[0].pluginConfig[1]: Duplicate value: \"A\""},
       {"profiles: [{pluginConfig: [{name: A, args: 5}]}]\n",

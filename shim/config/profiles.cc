@@ -41,12 +41,12 @@ class Resolver {
     profile.percentage_of_nodes_to_score =
         spec_.percentage_of_nodes_to_score.value_or(global_percentage);
     multi_point_ = Served(spec_.multi_point.enabled);
-    const std::map<std::string, int32_t> weights = ScoreWeights();
     for (ExtensionPoint point : AllPoints()) {
       std::vector<EnabledPlugin>& plugins = profile.points[point];
+      const std::map<std::string, int32_t> weights = WeightsAt(point);
       for (std::string& name : Expand(point)) {
         EnabledPlugin plugin{std::move(name), 0};
-        if (point == v1beta1::EXTENSION_POINT_SCORE) plugin.weight = weights.at(plugin.name);
+        if (HasWeights(point)) plugin.weight = weights.at(plugin.name);
         plugins.push_back(std::move(plugin));
       }
     }
@@ -154,11 +154,16 @@ class Resolver {
     return names;
   }
 
-  // A plugin's weight at its first occurrence; entries of score precede those of multiPoint.
-  std::map<std::string, int32_t> ScoreWeights() {
+  static bool HasWeights(ExtensionPoint point) {
+    return point == v1beta1::EXTENSION_POINT_SCORE ||
+           point == v1beta1::EXTENSION_POINT_PLACEMENT_SCORE;
+  }
+
+  // A plugin's weight at its first occurrence; entries of the point precede those of multiPoint.
+  std::map<std::string, int32_t> WeightsAt(ExtensionPoint point) {
     std::map<std::string, int32_t> weights;
-    const std::vector<PluginEntry>* lists[] = {&SetOf(v1beta1::EXTENSION_POINT_SCORE).enabled,
-                                               &multi_point_};
+    if (!HasWeights(point)) return weights;
+    const std::vector<PluginEntry>* lists[] = {&SetOf(point).enabled, &multi_point_};
     for (const std::vector<PluginEntry>* entries : lists) {
       for (const PluginEntry& entry : *entries) {
         auto it = catalog_.plugins.find(entry.name);
@@ -211,6 +216,22 @@ class Resolver {
           spec_.where,
           absl::StrCat("at least one bind plugin is needed for profile with scheduler name \"",
                        profile.name, "\""));
+    }
+    CheckGroupPoints(profile);
+  }
+
+  void CheckGroupPoints(const Profile& profile) {
+    const size_t generators = profile.at(v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE).size();
+    if (generators > 1) {
+      problems_.Add(spec_.where,
+                    absl::StrCat("at most one placement generate plugin is allowed for profile "
+                                 "with scheduler name \"",
+                                 profile.name, "\", but got ", generators));
+    }
+    if (generators == 0 && !profile.at(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE).empty()) {
+      const PluginSet& set = SetOf(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE);
+      Warn(set.enabled.empty() ? spec_.where : set.enabled.front().where,
+           "plugins at placementScore have no effect without a plugin at placementGenerate");
     }
   }
 

@@ -36,7 +36,7 @@ struct PluginCatalog {
 
 struct EnabledPlugin {
   std::string name;
-  int32_t weight = 0;  // only at Score; never 0 there
+  int32_t weight = 0;  // only at Score and PlacementScore; never 0 there
 
   friend bool operator==(const EnabledPlugin&, const EnabledPlugin&) = default;
 };
@@ -70,7 +70,8 @@ struct Profiles {
 //
 // Errors: INVALID_ARGUMENT, one problem per line with file and line: a plugin that no host serves
 // (with the nearest names), a plugin at a point that it does not implement, a duplicate plugin, not
-// exactly one QueueSort plugin or not the same one in all profiles, no Bind plugin.
+// exactly one QueueSort plugin or not the same one in all profiles, no Bind plugin, several
+// PlacementGenerate plugins.
 absl::StatusOr<Profiles> ResolveProfiles(const Config& config, const PluginCatalog& catalog);
 
 // The configuration in force as YAML: both documents with all defaults; with `resolved`, plugins

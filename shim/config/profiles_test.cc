@@ -296,6 +296,55 @@ TEST(ResolveProfiles, WarnsAboutUnknownDisabledPlugins) {
                                "you mean ImageLocality?")));
 }
 
+// Plugins at the points of groups, beside the default ones.
+PluginCatalog CatalogWithGroupPoints() {
+  PluginCatalog catalog = Catalog();
+  v1beta1::GetHostInfoResponse racks;
+  AddPlugin(&racks, "Racks", {v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE});
+  AddPlugin(&racks, "Rows", {v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE});
+  AddPlugin(&racks, "Tight", {v1beta1::EXTENSION_POINT_PLACEMENT_SCORE}, 6);
+  AddPlugin(&racks, "Cheap", {v1beta1::EXTENSION_POINT_PLACEMENT_SCORE});
+  AddPlugin(&racks, "Evict", {v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER});
+  catalog.Add(racks);
+  return catalog;
+}
+
+TEST(ResolveProfiles, PointsOfGroups) {
+  absl::StatusOr<Profiles> p = Resolve(
+      "profiles: [{plugins: {placementGenerate: {enabled: [{name: Racks}]}, placementScore: "
+      "{enabled: [{name: Cheap, weight: 3}, {name: Tight}]}, podGroupPostFilter: {enabled: "
+      "[{name: Evict}]}}}]\n",
+      CatalogWithGroupPoints());
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE), ElementsAre("Racks"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_PLACEMENT_SCORE), ElementsAre("Cheap:3", "Tight:6"));
+  EXPECT_THAT(At(*p, v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER), ElementsAre("Evict"));
+  EXPECT_THAT(p->warnings, IsEmpty());
+}
+
+TEST(ResolveProfiles, OneGeneratorOfPlacementsAtMost) {
+  const absl::Status status =
+      Resolve(
+          "profiles: [{plugins: {placementGenerate: {enabled: [{name: Racks}, {name: Rows}]}}}]\n",
+          CatalogWithGroupPoints())
+          .status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(
+      std::string(status.message()),
+      HasSubstr("f.yaml:3:12: profiles[0]: at most one placement generate plugin is allowed "
+                "for profile with scheduler name \"default-scheduler\", but got 2"));
+}
+
+TEST(ResolveProfiles, WarnsAboutScoresWithoutPlacements) {
+  absl::StatusOr<Profiles> p =
+      Resolve("profiles: [{plugins: {placementScore: {enabled: [{name: Tight}]}}}]\n",
+              CatalogWithGroupPoints());
+  ASSERT_TRUE(p.ok()) << p.status();
+  EXPECT_THAT(p->warnings,
+              ElementsAre("f.yaml:3:50: profiles[0].plugins.placementScore.enabled[0]: plugins at "
+                          "placementScore have no effect without a plugin at placementGenerate"));
+}
+
 TEST(PluginCatalog, JoinsHosts) {
   PluginCatalog catalog = Catalog();
   EXPECT_THAT(catalog.plugins["Gang"].points,

@@ -74,11 +74,6 @@ void ReadPlugins(MapReader& reader, ProfileSpec* profile) {
     PluginSet set = ReadPluginSet(reader, PointName(point));
     if (!set.enabled.empty() || !set.disabled.empty()) profile->points[point] = std::move(set);
   }
-  for (const char* key : {"placementGenerate", "placementScore"}) {
-    if (!ReadPluginSet(reader, key).enabled.empty()) {
-      reader.problems().Add(reader.where(key), "placement of pod groups is not supported yet");
-    }
-  }
 }
 
 // Removes apiVersion and kind from the args, and validates them if kube-scheduler would.

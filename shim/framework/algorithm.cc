@@ -99,7 +99,23 @@ bool Algorithm::CanPlaceGroup(const AlgorithmRequest& request) {
          HasCapability(request.hosts[0].client->info(), v1beta1::CAPABILITY_GROUP_PLAN);
 }
 
+absl::Status Algorithm::AskGroupSteps(const AlgorithmRequest& request, absl::Time deadline) {
+  FillCycle(request, 0);
+  request_.set_place_group(true);
+  GroupStepsOutcome outcome =
+      RunGroupSteps(request.hosts[0].client, request.group_points, *cluster_, *request.pod,
+                    deadline, &request_, &response_);
+  // A shadow is asked what leads to the same answer in one message.
+  if (response_.has_evaluation()) fused_answer_ = {0, &request_, &response_};
+  result_.failed_group_host = std::move(outcome.failed_host);
+  result_.rejected_at_group_point = outcome.rejected_at_point;
+  return outcome.status;
+}
+
 absl::Status Algorithm::AskAtOnce(const AlgorithmRequest& request, absl::Time deadline) {
+  if (request.group_points != nullptr && CanPlaceGroup(request) &&
+      HasCapability(request.hosts[0].client->info(), v1beta1::CAPABILITY_GROUP_PLACEMENTS))
+    return AskGroupSteps(request, deadline);
   FillCycle(request, 0);
   HostClient& client = *request.hosts[0].client;
   request_.set_place_group(CanPlaceGroup(request));
@@ -282,7 +298,9 @@ void Algorithm::Evaluate(const AlgorithmRequest& request) {
   const v1beta1::PreFilterResponse& pre_filter = PreFilterOf(response_);
   absl::Status checked = CheckPreFilter(pre_filter);
   checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
-  if (response_.rejection().has_group()) {
+  if (result_.rejected_at_group_point) {
+    checked = absl::OkStatus();  // Made from an answer that was checked.
+  } else if (response_.rejection().has_group()) {
     // Any plugin that evaluated the members may have rejected the group.
     std::vector<std::string> any = request.profile->pre_filter_plugins;
     any.insert(any.end(), request.profile->filter_plugins.begin(),

@@ -14,6 +14,7 @@
 #include "shim/framework/algorithm_profile.h"
 #include "shim/framework/answer_check.h"
 #include "shim/framework/fit_error.h"
+#include "shim/framework/group_steps.h"
 #include "shim/framework/host_client.h"
 #include "shim/kube/objects.h"
 
@@ -37,6 +38,8 @@ struct AlgorithmRequest {
   // whether it may place the pod's group.
   std::vector<std::string> next_pod_uids;
   bool place_group = false;
+  // The plugins that say where the group may be placed; null: anywhere.
+  GroupPoints* group_points = nullptr;
 };
 
 // How an attempt's algorithm ended.
@@ -50,6 +53,9 @@ struct AlgorithmResult {
   Outcome outcome = Outcome::kNoAnswer;
   absl::Status status;
   size_t failed_host = 0;  // with kNoAnswer
+  // With kNoAnswer: the name of the host if a call at a point of groups failed; `failed_host` means
+  // nothing then.
+  std::string failed_group_host;
   // Hosts whose missing answers the plugins' failure policies allowed the attempt to ignore.
   std::vector<IgnoredFailure> ignored_failures;
   uint32_t slot = 0;
@@ -62,8 +68,10 @@ struct AlgorithmResult {
   // With kPlaced: other pods and their nodes: the next pods in order, or the pod's group.
   std::vector<v1beta1::PlannedPlacement> others;
   bool is_group = false;
-  // With kUnschedulable: other pods of the group that would get the same answer.
+  // With kUnschedulable: other pods of the group that would get the same answer; and whether
+  // PostFilter cannot help, because a plugin at a point of groups rejected the group.
   std::vector<std::string> rejected_with;
+  bool rejected_at_group_point = false;
   // With others: per node only "evaluated" is known, unless the host explained the choice.
   bool placed_together = false;
 
@@ -116,6 +124,8 @@ class Algorithm {
   static bool CanPlaceGroup(const AlgorithmRequest& request);
   // One message to the only host. The answer is in `response_`.
   absl::Status AskAtOnce(const AlgorithmRequest& request, absl::Time deadline);
+  // The same, step by step if the pod is in a group.
+  absl::Status AskGroupSteps(const AlgorithmRequest& request, absl::Time deadline);
   // Fills `request_` with a search of all nodes that PreFilter leaves.
   void FillCycle(const AlgorithmRequest& request, size_t host);
   // Puts the answer into `response_`.

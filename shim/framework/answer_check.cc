@@ -229,6 +229,8 @@ const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::PlanResponse& respo
       return response.rejection().pre_filter();
     case v1beta1::PlanResponse::kPlan:
       return response.plan().pre_filter();
+    case v1beta1::PlanResponse::kGroup:
+      return response.group().pre_filter();
     default:
       return response.evaluation().pre_filter();
   }
@@ -249,6 +251,7 @@ absl::Status CheckCycle(const v1beta1::PlanResponse& response) {
                          : WrongAnswer("Cycle rejects a pod that PreFilter accepts");
     case v1beta1::PlanResponse::kEvaluation:
     case v1beta1::PlanResponse::kPlan:
+    case v1beta1::PlanResponse::kGroup:
       return is_rejected ? WrongAnswer("Cycle goes on with a pod that PreFilter rejects")
                          : absl::OkStatus();
     case v1beta1::PlanResponse::kError:

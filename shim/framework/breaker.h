@@ -14,6 +14,8 @@ namespace outboard::framework {
 enum class HostCall : size_t {
   kAlgorithm,  // PreFilter to Score
   kPostFilter,
+  kGeneratePlacements,
+  kScorePlacements,
   kReserve,
   kUnreserve,
   kPermit,

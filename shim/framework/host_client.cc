@@ -33,7 +33,11 @@ absl::StatusCode CodeOf(v1beta1::CallError::Reason reason) {
 absl::Status CallCycle(HostClient* client, const v1beta1::PlanRequest& request, absl::Time deadline,
                        v1beta1::PlanResponse* response) {
   const absl::Status called = client->Cycle(request, deadline, response);
-  return called.ok() ? CheckCycle(*response) : called;
+  if (!called.ok()) return called;
+  const bool is_step =
+      request.group_step().has_describe() || request.group_step().has_try_placements();
+  if (response->has_group() && !is_step) return WrongAnswer("Plan describes a group unasked");
+  return CheckCycle(*response);
 }
 
 v1beta1::CallError::Reason CallErrorReason(const absl::Status& status) {

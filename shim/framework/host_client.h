@@ -18,6 +18,7 @@
 #include "outboard/v1beta1/bind.pb.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
 #include "outboard/v1beta1/filter.pb.h"
+#include "outboard/v1beta1/group.pb.h"
 #include "outboard/v1beta1/permit.pb.h"
 #include "outboard/v1beta1/plan.pb.h"
 #include "outboard/v1beta1/plugin_host.pb.h"
@@ -115,6 +116,15 @@ class HostClient {
                                                              absl::Time deadline) = 0;
   virtual absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
                                                                  absl::Time deadline) = 0;
+  // UNIMPLEMENTED for clients of hosts without plugins at the points of groups.
+  virtual absl::StatusOr<v1beta1::GeneratePlacementsResponse> GeneratePlacements(
+      v1beta1::GeneratePlacementsRequest request, absl::Time deadline) {
+    return absl::UnimplementedError("the host has no plugin at placementGenerate");
+  }
+  virtual absl::StatusOr<v1beta1::ScorePlacementsResponse> ScorePlacements(
+      v1beta1::ScorePlacementsRequest request, absl::Time deadline) {
+    return absl::UnimplementedError("the host has no plugin at placementScore");
+  }
   virtual absl::StatusOr<v1beta1::ReserveResponse> Reserve(v1beta1::ReserveRequest request,
                                                            absl::Time deadline) = 0;
   virtual absl::StatusOr<v1beta1::UnreserveResponse> Unreserve(v1beta1::UnreserveRequest request,

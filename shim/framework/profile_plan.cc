@@ -133,7 +133,8 @@ bool ProfilePlan::CanDoWithout(size_t host) const {
       name == sort_host) {
     return false;
   }
-  for (const auto* shares : {&pre_enqueue, &reserve, &permit, &pre_bind, &bind}) {
+  for (const auto* shares : {&pre_enqueue, &reserve, &permit, &pre_bind, &bind, &placement_generate,
+                             &placement_score, &pod_group_post_filter}) {
     for (const HostExtensionPoint& share : *shares) {
       if (share.host_name == name && !share.fail_open) return false;
     }

@@ -102,6 +102,13 @@ struct ProfilePlan {
   // Hosts with a plugin of the profile that may write objects outside of an attempt.
   absl::flat_hash_set<std::string> object_writers;
   std::vector<std::string> post_filter_hosts;
+  // Where groups of pods may be placed: at most one plugin; empty: the host that knows the groups
+  // places them anywhere.
+  std::vector<HostExtensionPoint> placement_generate;
+  std::vector<HostExtensionPoint> placement_score;
+  std::vector<WeightedPlugin> placement_score_plugins;  // of all hosts
+  // Asked in place of postFilter about groups; empty: postFilter's plugins are asked.
+  std::vector<HostExtensionPoint> pod_group_post_filter;
   // The PostFilter answers of skipped hosts' plugins, before and after the first of these hosts.
   std::vector<SkippedPostFilterStatus> skipped_before;
   std::vector<SkippedPostFilterStatus> skipped_after;

@@ -37,6 +37,11 @@ class AttemptTrace {
         // To a host without a cluster cache.
         if (request.has_pod()) return trace_context::TraceParent(request.pod().uid(), attempt_id);
       }
+      if constexpr (requires { request.group(); }) {
+        // It begins with the attempt's pod.
+        if (!request.group().pod_uids().empty())
+          return trace_context::TraceParent(request.group().pod_uids(0), attempt_id);
+      }
       return OfAttempt(attempt_id);
     }
   }

@@ -90,6 +90,21 @@ TEST_F(AttemptTraceTest, EveryCallAboutAnAttemptHasIt) {
   EXPECT_EQ(Received<PostBindRequest>(), kAttempt3);
 }
 
+// A host that only places groups has no other call about the attempt.
+TEST_F(AttemptTraceTest, CallsAboutAGroupHaveThatOfItsFirstPod) {
+  auto generate = About<GeneratePlacementsRequest>(3);
+  generate.mutable_group()->add_pod_uids(kUid);
+  generate.mutable_group()->add_pod_uids("another");
+  auto score = About<ScorePlacementsRequest>(3);
+  *score.mutable_group() = generate.group();
+  const auto generated = client_.GeneratePlacements(generate, Soon());
+  ASSERT_TRUE(generated.ok()) << generated.status();
+  EXPECT_TRUE(generated->has_any());
+  EXPECT_TRUE(client_.ScorePlacements(score, Soon()).ok());
+  EXPECT_EQ(Received<GeneratePlacementsRequest>(), kAttempt3);
+  EXPECT_EQ(Received<ScorePlacementsRequest>(), kAttempt3);
+}
+
 TEST_F(AttemptTraceTest, CallsInParallelHaveIt) {
   EXPECT_TRUE(client_.Start(AboutPod<PreFilterRequest>(3), Soon())().ok());
   auto filter = client_.Start(About<FilterRequest>(3), Soon());

@@ -30,11 +30,15 @@ enum class Call : uint8_t {
   kPreBind,
   kBind,
   kPostBind,
+  kGeneratePlacements,
+  kScorePlacements,
 };
 // The contract's names, by Call.
-inline constexpr std::array<const char*, 14> kCallNames = {
-    "Cycle",      "PreFilter", "Filter",    "PostFilter", "PreScore", "Score", "SortKeys",
-    "PreEnqueue", "Reserve",   "Unreserve", "Permit",     "PreBind",  "Bind",  "PostBind"};
+inline constexpr std::array<const char*, 16> kCallNames = {
+    "Cycle",          "PreFilter", "Filter",     "PostFilter", "PreScore",
+    "Score",          "SortKeys",  "PreEnqueue", "Reserve",    "Unreserve",
+    "Permit",         "PreBind",   "Bind",       "PostBind",   "GeneratePlacements",
+    "ScorePlacements"};
 
 // Observes the calls of one host.
 //

@@ -167,6 +167,7 @@ GrpcHostClient::GrpcHostClient(HostLoop* loop, std::string session_id, HostConne
       score_stub_(ScoreService::NewStub(channel_)),
       queue_sort_stub_(QueueSortService::NewStub(channel_)),
       pre_enqueue_stub_(PreEnqueueService::NewStub(channel_)),
+      group_stub_(GroupService::NewStub(channel_)),
       reserve_stub_(ReserveService::NewStub(channel_)),
       permit_stub_(PermitService::NewStub(channel_)),
       pre_bind_stub_(PreBindService::NewStub(channel_)),
@@ -553,6 +554,8 @@ OUTBOARD_UNARY(PreScore, PreScoreService, pre_score_stub_)
 OUTBOARD_UNARY(Score, ScoreService, score_stub_)
 OUTBOARD_UNARY(SortKeys, QueueSortService, queue_sort_stub_)
 OUTBOARD_UNARY(PreEnqueue, PreEnqueueService, pre_enqueue_stub_)
+OUTBOARD_UNARY(GeneratePlacements, GroupService, group_stub_)
+OUTBOARD_UNARY(ScorePlacements, GroupService, group_stub_)
 OUTBOARD_UNARY(Reserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Unreserve, ReserveService, reserve_stub_)
 OUTBOARD_UNARY(Permit, PermitService, permit_stub_)

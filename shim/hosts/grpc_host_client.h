@@ -13,6 +13,7 @@
 #include "outboard/v1beta1/cluster_state.grpc.pb.h"
 #include "outboard/v1beta1/cycle.grpc.pb.h"
 #include "outboard/v1beta1/filter.grpc.pb.h"
+#include "outboard/v1beta1/group.grpc.pb.h"
 #include "outboard/v1beta1/permit.grpc.pb.h"
 #include "outboard/v1beta1/plan.grpc.pb.h"
 #include "outboard/v1beta1/plugin_host.grpc.pb.h"
@@ -115,6 +116,10 @@ class GrpcHostClient final : public framework::HostClient {
                                                      absl::Time deadline) override;
   absl::StatusOr<v1beta1::PreEnqueueResponse> PreEnqueue(v1beta1::PreEnqueueRequest request,
                                                          absl::Time deadline) override;
+  absl::StatusOr<v1beta1::GeneratePlacementsResponse> GeneratePlacements(
+      v1beta1::GeneratePlacementsRequest request, absl::Time deadline) override;
+  absl::StatusOr<v1beta1::ScorePlacementsResponse> ScorePlacements(
+      v1beta1::ScorePlacementsRequest request, absl::Time deadline) override;
   absl::StatusOr<v1beta1::ReserveResponse> Reserve(v1beta1::ReserveRequest request,
                                                    absl::Time deadline) override;
   absl::StatusOr<v1beta1::UnreserveResponse> Unreserve(v1beta1::UnreserveRequest request,
@@ -185,6 +190,7 @@ class GrpcHostClient final : public framework::HostClient {
   std::unique_ptr<v1beta1::ScoreService::Stub> score_stub_;
   std::unique_ptr<v1beta1::QueueSortService::Stub> queue_sort_stub_;
   std::unique_ptr<v1beta1::PreEnqueueService::Stub> pre_enqueue_stub_;
+  std::unique_ptr<v1beta1::GroupService::Stub> group_stub_;
   std::unique_ptr<v1beta1::ReserveService::Stub> reserve_stub_;
   std::unique_ptr<v1beta1::PermitService::Stub> permit_stub_;
   std::unique_ptr<v1beta1::PreBindService::Stub> pre_bind_stub_;

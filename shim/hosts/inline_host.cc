@@ -67,13 +67,15 @@ absl::Status CheckInlineInfo(const GetHostInfoResponse& info) {
   };
   for (const int capability : info.capabilities()) {
     for (const Capability other : {CAPABILITY_FUSED_CYCLE, CAPABILITY_BATCH, CAPABILITY_GROUP_PLAN,
-                                   CAPABILITY_QUEUEING_HINTS}) {
+                                   CAPABILITY_GROUP_PLACEMENTS, CAPABILITY_QUEUEING_HINTS}) {
       if (capability == other) return refused(ShortName(static_cast<v1beta1::Capability>(other)));
     }
   }
   for (const PluginInfo& plugin : info.plugins()) {
     for (const int point : plugin.extension_points()) {
-      if (point == EXTENSION_POINT_POST_FILTER || point == EXTENSION_POINT_PRE_BIND)
+      if (point == EXTENSION_POINT_POST_FILTER || point == EXTENSION_POINT_PRE_BIND ||
+          point == EXTENSION_POINT_PLACEMENT_GENERATE || point == EXTENSION_POINT_PLACEMENT_SCORE ||
+          point == EXTENSION_POINT_POD_GROUP_POST_FILTER)
         return refused("plugin ", plugin.name(), " at ",
                        ShortName(static_cast<v1beta1::ExtensionPoint>(point)));
     }

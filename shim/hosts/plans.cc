@@ -14,6 +14,7 @@
 #include "shim/framework/answer_check.h"
 #include "shim/framework/custom_resources.h"
 #include "shim/framework/declared_fields.h"
+#include "shim/hosts/group_points.h"
 #include "shim/hosts/inline_host.h"
 #include "shim/hosts/needed_fields.h"
 #include "shim/hosts/plugin_declarations.h"
@@ -133,7 +134,9 @@ class Planner {
   }
   // Names at the point, of one host or of all.
   std::vector<std::string> Names(ExtensionPoint point, const std::string* host = nullptr) const;
-  std::vector<framework::WeightedPlugin> Weighted(const std::string* host = nullptr) const;
+  std::vector<framework::WeightedPlugin> Weighted(
+      const std::string* host = nullptr,
+      ExtensionPoint point = v1beta1::EXTENSION_POINT_SCORE) const;
   // Hosts at the point, in the order of their first plugins there.
   std::vector<framework::HostExtensionPoint> Shares(ExtensionPoint point) const;
   // The plugin at a point, and the pods for which it is called there; nullopt: for none.
@@ -142,6 +145,8 @@ class Planner {
                                                         size_t position) const;
   // Sets who binds.
   void PlanBind();
+  // Sets who is asked about groups of pods.
+  void PlanGroupPoints();
 
   bool KeepsNoCache(const std::string& host) const {
     const auto info = infos_.find(host);
@@ -183,9 +188,10 @@ std::vector<std::string> Planner::Names(ExtensionPoint point, const std::string*
   return names;
 }
 
-std::vector<framework::WeightedPlugin> Planner::Weighted(const std::string* host) const {
+std::vector<framework::WeightedPlugin> Planner::Weighted(const std::string* host,
+                                                         ExtensionPoint point) const {
   std::vector<framework::WeightedPlugin> weighted;
-  for (const config::EnabledPlugin& plugin : profile_.at(v1beta1::EXTENSION_POINT_SCORE)) {
+  for (const config::EnabledPlugin& plugin : profile_.at(point)) {
     if (host != nullptr && host_of_.at(plugin.name) != *host) continue;
     weighted.push_back({plugin.name, plugin.weight});
   }
@@ -252,6 +258,13 @@ void Planner::PlanBind() {
   }
 }
 
+void Planner::PlanGroupPoints() {
+  plan_.placement_generate = Shares(v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE);
+  plan_.placement_score = Shares(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE);
+  plan_.placement_score_plugins = Weighted(nullptr, v1beta1::EXTENSION_POINT_PLACEMENT_SCORE);
+  plan_.pod_group_post_filter = Shares(v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER);
+}
+
 std::string Planner::MainHost() const {
   std::string main;
   size_t most = 0;
@@ -265,13 +278,16 @@ std::string Planner::MainHost() const {
   return main;
 }
 
-// The points of a plugin's interest: PRE_FILTER stands for those of the algorithm.
+// The points of a plugin's interest: PRE_FILTER stands for those of the algorithm and of groups.
 ExtensionPoint InterestPoint(ExtensionPoint point) {
   switch (point) {
     case v1beta1::EXTENSION_POINT_FILTER:
     case v1beta1::EXTENSION_POINT_POST_FILTER:
     case v1beta1::EXTENSION_POINT_PRE_SCORE:
     case v1beta1::EXTENSION_POINT_SCORE:
+    case v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE:
+    case v1beta1::EXTENSION_POINT_PLACEMENT_SCORE:
+    case v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER:
       return v1beta1::EXTENSION_POINT_PRE_FILTER;
     default:
       return point;
@@ -385,9 +401,12 @@ framework::ProfilePlan Planner::Make() {
     if (framework::SkippedPostFilterStatus status = SkippedStatusOf(plugin);
         num_algorithm_hosts_ > 1 && !status.reason.empty())
       plan_.pre_filter_behind[host] = std::move(status.behind);
-    for (const config::EnabledPlugin& gate : profile_.at(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)) {
-      if (gate.name == plugin) plan_.preemption_gates.push_back(plugin);
-    }
+  }
+  PlanGroupPoints();
+  for (const config::EnabledPlugin& gate : profile_.at(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)) {
+    if (absl::c_linear_search(algorithm.post_filter_plugins, gate.name) ||
+        absl::c_linear_search(Names(v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER), gate.name))
+      plan_.preemption_gates.push_back(gate.name);
   }
   plan_.host_of = host_of_;
   plan_.guard = GuardOf(profile_);
@@ -520,6 +539,7 @@ absl::StatusOr<Plans> MakePlans(const config::Config& config, const std::vector<
       planner.AddToConfigure(host, &request);
     }
     plans.profiles.push_back(planner.Make());
+    CheckGroupPoints(config, plans.profiles.back(), infos, &problems, &resolved->warnings);
   }
   if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   plans.resolved = *std::move(resolved);

@@ -439,7 +439,8 @@ bool HostCalls::IsFailureIgnored(const framework::HostExtensionPoint& point,
 void HostCalls::OnAlgorithmEnded(const Attempt& attempt, const framework::AlgorithmRequest& request,
                                  const framework::AlgorithmResult& result,
                                  absl::Span<HostRecord* const> hosts, absl::Time now) {
-  if (result.outcome == framework::AlgorithmResult::Outcome::kNoAnswer) {
+  if (result.outcome == framework::AlgorithmResult::Outcome::kNoAnswer &&
+      result.failed_group_host.empty()) {
     if (request.hosts[result.failed_host].client != nullptr) {
       OnHostCallEnded(attempt.plan->host_names[result.failed_host], HostCall::kAlgorithm,
                       result.status, now);

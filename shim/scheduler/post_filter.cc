@@ -54,10 +54,106 @@ bool AnyLacksState(const std::vector<framework::SkippedPostFilterStatus>& skippe
   });
 }
 
+// What a usable answer adds to the outcome, but for the candidate.
+void NoteAnswer(const v1beta1::PostFilterResponse& answer, PostFilterOutcome* outcome) {
+  const v1beta1::PreemptionRejection& rejection = answer.rejection();
+  outcome->code = answer.has_rejection() ? rejection.status().code() : v1beta1::CODE_SUCCESS;
+  const auto& reasons = rejection.status().reasons();
+  if (outcome->code != v1beta1::CODE_UNSCHEDULABLE) outcome->reasons.clear();
+  outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
+  if (rejection.clear_nomination()) outcome->keeps_nomination = false;
+}
+
+std::vector<std::string> NamesOf(const framework::HostExtensionPoint& point) {
+  std::vector<std::string> names;
+  for (const framework::InterestedPlugin& plugin : point.plugins) names.push_back(plugin.name);
+  return names;
+}
+
 }  // namespace
+
+bool PostFilter::IsAboutGroup(const framework::ProfilePlan& plan) const {
+  return algorithm_.response().rejection().has_group() && !plan.pod_group_post_filter.empty();
+}
+
+std::vector<std::string> PostFilter::PluginsAsked(const framework::ProfilePlan& plan) const {
+  if (!IsAboutGroup(plan)) return plan.algorithm.post_filter_plugins;
+  std::vector<std::string> plugins;
+  for (const framework::HostExtensionPoint& point : plan.pod_group_post_filter) {
+    for (std::string& name : NamesOf(point)) plugins.push_back(std::move(name));
+  }
+  return plugins;
+}
+
+v1beta1::PendingGroup PostFilter::RejectedGroup(const kube::PodObject& pod) const {
+  const v1beta1::PlannedGroup& rejected = algorithm_.response().rejection().group();
+  v1beta1::PendingGroup group;
+  group.set_name(rejected.name());
+  group.set_namespace_(pod.pod.namespace_());
+  group.set_needed(rejected.needed());
+  group.add_pod_uids(pod.uid());
+  for (const std::string& uid : rejected.pod_uids()) group.add_pod_uids(uid);
+  return group;
+}
+
+PostFilterOutcome PostFilter::AskAboutGroup(const Attempt& attempt, absl::Time now) {
+  const framework::ProfilePlan& plan = *attempt.plan;
+  const absl::Time began = SteadyNow();
+  PostFilterOutcome outcome;
+  outcome.keeps_nomination = true;
+  for (const framework::HostExtensionPoint& point : plan.pod_group_post_filter) {
+    outcome.failed_host = static_cast<size_t>(absl::c_find(plan.host_names, point.host_name) -
+                                              plan.host_names.begin());
+    outcome.status =
+        AskHostAboutGroup(attempt, point, began + state_.options.cycle_deadline, now, &outcome);
+    if (!outcome.status.ok() &&
+        host_calls_.IsFailureIgnored(point, v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER)) {
+      outcome.status = absl::OkStatus();
+      outcome.candidate.reset();
+      outcome.code = v1beta1::CODE_UNSCHEDULABLE;
+      continue;
+    }
+    if (!outcome.status.ok() || outcome.code != v1beta1::CODE_UNSCHEDULABLE) break;
+  }
+  state_.observer->OnCall(v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER, plan.algorithm.name,
+                          outcome.status.ok() ? outcome.code : v1beta1::CODE_ERROR,
+                          SteadyNow() - began);
+  return outcome;
+}
+
+absl::Status PostFilter::AskHostAboutGroup(const Attempt& attempt,
+                                           const framework::HostExtensionPoint& point,
+                                           absl::Time deadline, absl::Time now,
+                                           PostFilterOutcome* outcome) {
+  HostRecord* const host = host_calls_.UsableHost(point.host_name);
+  if (host == nullptr) return absl::UnavailableError("the host is unavailable");
+  // The host of the algorithm gets no change during an attempt; there is none either.
+  if (point.host_name != attempt.plan->host_names.front()) host_calls_.SendChanges(host, now);
+  v1beta1::PostFilterRequest request;
+  request.mutable_header()->set_attempt_id(attempt.id);
+  request.mutable_header()->set_exact_version(state_.cluster.VersionOf(host->cursor));
+  request.mutable_header()->set_profile(attempt.plan->algorithm.name);
+  *request.mutable_group() = RejectedGroup(*attempt.pod);
+  const absl::StatusOr<v1beta1::PostFilterResponse> answer =
+      host->client->PostFilter(std::move(request), deadline);
+  absl::Status status = answer.status();
+  if (answer.ok()) {
+    status = framework::CheckPostFilter(*answer, NamesOf(point), /*others_filter=*/false);
+    if (status.ok() && answer->has_candidates())
+      status = CheckVictims(*attempt.pod, answer->candidates().candidates(0));
+    if (!status.ok())
+      state_.observer->OnProtocolError(point.host_name, host->client->instance(), status);
+  }
+  host_calls_.OnHostCallEnded(point.host_name, framework::HostCall::kPostFilter, status, now);
+  if (!status.ok()) return status;
+  NoteAnswer(*answer, outcome);
+  if (answer->has_candidates()) outcome->candidate = answer->candidates().candidates(0);
+  return absl::OkStatus();
+}
 
 std::optional<std::string> PostFilter::MessageWithoutCalls(
     const framework::ProfilePlan& plan) const {
+  if (IsAboutGroup(plan)) return std::nullopt;
   const bool lacks_state = AnyLacksState(
       plan.skipped_before, PreFilterEndedAt(framework::PreFilterOf(algorithm_.response())));
   if (!plan.algorithm.post_filter_plugins.empty() && !lacks_state) return std::nullopt;
@@ -66,6 +162,7 @@ std::optional<std::string> PostFilter::MessageWithoutCalls(
 
 PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
   const framework::ProfilePlan& plan = *attempt.plan;
+  if (IsAboutGroup(plan)) return AskAboutGroup(attempt, now);
   const std::string ended_at = PreFilterEndedAt(framework::PreFilterOf(algorithm_.response()));
   framework::AttemptHosts hosts;
   for (size_t i = 0; i < plan.num_algorithm_hosts(); ++i) {
@@ -113,6 +210,7 @@ PostFilterOutcome PostFilter::Ask(const Attempt& attempt, absl::Time now) {
 std::string PostFilter::Message(const framework::ProfilePlan& plan,
                                 const PostFilterOutcome& outcome) const {
   const std::string asked = absl::StrJoin(outcome.reasons, ", ");
+  if (IsAboutGroup(plan)) return asked;
   if (outcome.code != v1beta1::CODE_UNSCHEDULABLE) return asked;
   if (AnyLacksState(plan.skipped_after,
                     PreFilterEndedAt(framework::PreFilterOf(algorithm_.response()))))
@@ -135,6 +233,8 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
   request.mutable_header()->set_attempt_id(attempt.id);
   request.mutable_header()->set_exact_version(hosts[asked].version);
   request.mutable_header()->set_profile(profile.name);
+  if (algorithm_.response().rejection().has_group())
+    *request.mutable_group() = RejectedGroup(*attempt.pod);
   if (!alone) {
     *request.mutable_judged() = algorithm_.JudgedNodes();
     for (size_t host = 0; host < hosts.size(); ++host) {
@@ -162,12 +262,7 @@ absl::Status PostFilter::AskHost(const Attempt& attempt, size_t asked,
   if (!answer.ok()) return answer.status();
   if (absl::Status checked = check(*answer); !checked.ok()) return checked;
 
-  const v1beta1::PreemptionRejection& rejection = answer->rejection();
-  outcome->code = answer->has_rejection() ? rejection.status().code() : v1beta1::CODE_SUCCESS;
-  const auto& reasons = rejection.status().reasons();
-  if (outcome->code != v1beta1::CODE_UNSCHEDULABLE) outcome->reasons.clear();
-  outcome->reasons.insert(outcome->reasons.end(), reasons.begin(), reasons.end());
-  if (rejection.clear_nomination()) outcome->keeps_nomination = false;
+  NoteAnswer(*answer, outcome);
   if (!answer->has_candidates()) return absl::OkStatus();
   const v1beta1::PreemptionCandidates& candidates = answer->candidates();
   if (request.others_filter())

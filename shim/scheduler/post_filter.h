@@ -46,12 +46,21 @@ class PostFilter {
   // Without a plugin that can be asked, returns the text for the diagnosis.
   std::optional<std::string> MessageWithoutCalls(const framework::ProfilePlan& plan) const;
   PostFilterOutcome Ask(const Attempt& attempt, absl::Time now);
+  // The plugins that Ask asks.
+  std::vector<std::string> PluginsAsked(const framework::ProfilePlan& plan) const;
   // The text for the diagnosis, after Ask.
   std::string Message(const framework::ProfilePlan& plan, const PostFilterOutcome& outcome) const;
 
  private:
   absl::Status AskHost(const Attempt& attempt, size_t asked, const framework::AttemptHosts& hosts,
                        framework::ExtensionPointRunner* runner, PostFilterOutcome* outcome);
+  // Whether the plugins at podGroupPostFilter are asked, about the pod's rejected group.
+  bool IsAboutGroup(const framework::ProfilePlan& plan) const;
+  // The group of the last run's rejection.
+  v1beta1::PendingGroup RejectedGroup(const kube::PodObject& pod) const;
+  PostFilterOutcome AskAboutGroup(const Attempt& attempt, absl::Time now);
+  absl::Status AskHostAboutGroup(const Attempt& attempt, const framework::HostExtensionPoint& point,
+                                 absl::Time deadline, absl::Time now, PostFilterOutcome* outcome);
   // Chooses the first of the host's candidates that all hosts agree on.
   absl::Status ChooseCandidate(const Attempt& attempt, size_t asked,
                                const v1beta1::JudgedNodes& judged,

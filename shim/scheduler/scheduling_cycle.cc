@@ -12,6 +12,7 @@
 #include "shim/clock.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
+#include "shim/scheduler/group_calls.h"
 
 namespace outboard::scheduler {
 namespace {
@@ -45,6 +46,9 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
   }
   hosts.resize(attempt->plan->num_algorithm_hosts());
   framework::AlgorithmRequest request = RequestFor(attempt.get(), hosts, now);
+  GroupCalls group_calls(&state_, &host_calls_, attempt.get(), now);
+  if (request.place_group && !attempt->plan->placement_generate.empty())
+    request.group_points = &group_calls;
   framework::CallRecorder recorder;
   for (size_t i = 0; state_.shadow_observer != nullptr && i < request.hosts.size(); ++i) {
     if (state_.shadow_observer->RecordsCalls(attempt->plan->host_names[i])) recorder.Want(i);
@@ -74,10 +78,16 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
     case Outcome::kUnschedulable:
       attempt->rejected_with = result.rejected_with;
       attempt->elapsed = elapsed;
+      if (result.rejected_at_group_point)
+        return failures_.FailUnschedulable(std::move(attempt), result.diagnosis, now);
       return RunPostFilter(std::move(attempt), result.diagnosis, now);
     case Outcome::kError:
       return failures_.FailError(std::move(attempt), std::string(result.status.message()), now);
     case Outcome::kNoAnswer: {
+      if (!result.failed_group_host.empty()) {
+        return failures_.FailHostUnavailable(std::move(attempt), result.failed_group_host,
+                                             result.status, now);
+      }
       const std::string& failed = attempt->plan->host_names[result.failed_host];
       if (const framework::HostClient* client = request.hosts[result.failed_host].client)
         state_.observer->OnProtocolError(failed, client->instance(), result.status);
@@ -150,8 +160,8 @@ void SchedulingCycle::RunPostFilter(std::unique_ptr<Attempt> attempt,
   diagnosis.post_filter_message = post_filter_.Message(plan, outcome);
   if (!outcome.candidate.has_value()) {
     // The plugins may find a candidate after a later event.
-    diagnosis.post_filter_plugins.insert(plan.algorithm.post_filter_plugins.begin(),
-                                         plan.algorithm.post_filter_plugins.end());
+    for (std::string& plugin : post_filter_.PluginsAsked(plan))
+      diagnosis.post_filter_plugins.insert(std::move(plugin));
     attempt->keeps_nomination = outcome.keeps_nomination;
     return failures_.FailUnschedulable(std::move(attempt), diagnosis, now);
   }

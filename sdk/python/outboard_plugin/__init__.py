@@ -30,6 +30,7 @@ from outboard_plugin.api import (
 )
 from outboard_plugin.call_info import CallFilter, CallInfo, current_call
 from outboard_plugin.columns import Columns, Dictionary
+from outboard_plugin.groups import Candidate, Excluded, Group, Placement
 from outboard_plugin.objects import DeclaredResource, Object
 from outboard_plugin.server import serve
 
@@ -37,13 +38,17 @@ __all__ = [
     "Bound",
     "CallFilter",
     "CallInfo",
+    "Candidate",
     "Cluster",
     "Columns",
     "DeclaredResource",
     "Dictionary",
+    "Excluded",
+    "Group",
     "Node",
     "NotYet",
     "Object",
+    "Placement",
     "Plugin",
     "Reject",
     "Reserved",

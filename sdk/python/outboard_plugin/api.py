@@ -7,6 +7,7 @@ from typing import Any, Callable, Collection, Dict, List, Mapping, Optional, Seq
 
 from outboard_plugin import requests
 from outboard_plugin.columns import NOT_IN_COLUMNS, Columns
+from outboard_plugin.groups import Candidate, Excluded, Group, Placement
 from outboard_plugin.objects import DeclaredResource, Object
 from outboard_plugin.proto import pb
 
@@ -304,6 +305,14 @@ class Plugin:
         """Instead of score: returns a score for each node, in order, from 0 to 100."""
         raise NotImplementedError
 
+    def generate_placements(self, group: Group, cluster: Cluster) -> Union[Reject, Sequence[Placement], None]:
+        """Return the sets of nodes that could hold the group, in order of preference, at most 256: the group is placed within one
+        of them. Or Reject, for the whole group, or None: any nodes. Not with inline_nodes."""
+
+    def score_placements(self, group: Group, candidates: Sequence[Candidate]) -> Sequence[Union[int, Excluded]]:
+        """Returns a score for each candidate, in order, from 0 to 100, or Excluded. Not with inline_nodes."""
+        raise NotImplementedError
+
     def reserve(self, pod: Pod, node: Node) -> Union[Reject, Reserved, Sequence[Any], None]:
         """Return Reject to release the node, or the writes that the shim carries out before it binds the pod, in their order
         (see outboard_plugin.effects), or Reserved to also keep bytes for the pod."""
@@ -343,6 +352,8 @@ METHODS = {
     "PRE_BIND": ("pre_bind",),
     "BIND": ("bind",),
     "POST_BIND": ("post_bind",),
+    "PLACEMENT_GENERATE": ("generate_placements",),
+    "PLACEMENT_SCORE": ("score_placements",),
 }
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, List, Optional, Sequence, Set, Tuple
 
-from outboard_plugin import answers, api, call_info, effects
+from outboard_plugin import answers, api, call_info, effects, group_calls
 from outboard_plugin.columns import SentColumns
 from outboard_plugin.errors import CallFailed
 from outboard_plugin.host import Host, Session, point_value
@@ -234,6 +234,38 @@ class Calls:
                 except Exception as error:  # pylint: disable=broad-except
                     response.error.CopyFrom(answers.failure(name, error))
                     return response
+            return response
+
+    # --- Groups of pods
+
+    def GeneratePlacements(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context)
+            cluster = self._cluster(session)
+            group = group_calls.group_of(cluster, request.group)
+            call_info.enter(group.pods[0], request.header.attempt_id)
+            enabled = group_calls.only(self._plugins(session, request, "PLACEMENT_GENERATE"))
+            if enabled is None:
+                raise CallFailed("NOT_CONFIGURED", "the profile has no placementGenerate plugin here")
+            name, plugin = enabled
+            try:
+                return group_calls.generated(name, plugin, group, cluster)
+            except Exception as error:  # pylint: disable=broad-except
+                return pb.GeneratePlacementsResponse(rejection=answers.failure(name, error))
+
+    def ScorePlacements(self, request: Any, context: Any) -> Any:  # noqa: N802
+        with self.host.changed:
+            session = self._session(request, context)
+            cluster = self._cluster(session)
+            group = group_calls.group_of(cluster, request.group)
+            call_info.enter(group.pods[0], request.header.attempt_id)
+            candidates = group_calls.candidates_of(cluster, group, request)
+            response = pb.ScorePlacementsResponse()
+            for name, plugin in self._plugins(session, request, "PLACEMENT_SCORE"):
+                try:
+                    response.plugins.append(group_calls.scored(name, plugin, group, candidates))
+                except Exception as error:  # pylint: disable=broad-except
+                    return pb.ScorePlacementsResponse(error=answers.failure(name, error))
             return response
 
     # --- Before and after

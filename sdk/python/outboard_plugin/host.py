@@ -136,6 +136,8 @@ def plugin_info(plugin: api.Plugin, inline_nodes: bool) -> Any:
             raise ValueError(f"{name} reads {declared.resource}, which needs a cluster cache: not with inline_nodes")
         verbs = [pb.DeclaredResource.Verb.Value("VERB_" + verb) for verb in declared.verbs]
         info.declared_resources.add(resource=declared.resource, verbs=verbs, optional=declared.optional)
+    if inline_nodes and {"PLACEMENT_GENERATE", "PLACEMENT_SCORE"} & set(points):
+        raise ValueError(f"{name} places groups, which needs a cluster cache: not with inline_nodes")
     if "PRE_BIND" in points:
         if inline_nodes:
             raise ValueError(f"{name} has pre_bind, which needs a cluster cache: not with inline_nodes")

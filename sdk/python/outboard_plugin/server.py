@@ -39,6 +39,7 @@ POD_SERVICES = {
     "FilterService": ("Filter",),
     "PreScoreService": ("PreScore",),
     "ScoreService": ("Score",),
+    "GroupService": ("GeneratePlacements", "ScorePlacements"),
     "ReserveService": ("Reserve", "Unreserve"),
     "PermitService": ("Permit",),
     "PreBindService": ("PreBind",),
@@ -47,7 +48,7 @@ POD_SERVICES = {
 }
 RAW_SERVICES = ("FilterService", "ScoreService")
 # Only with a cluster cache.
-CACHE_SERVICES = ("ClusterStateService", "PreBindService")
+CACHE_SERVICES = ("ClusterStateService", "GroupService", "PreBindService")
 
 
 def _fail(context: Any, failed: CallFailed) -> None:

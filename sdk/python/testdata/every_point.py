@@ -3,7 +3,7 @@ filter and score in columns without a cluster cache (`columns`)."""
 
 import sys
 
-from outboard_plugin import Plugin, Unschedulable, Wait, effects, serve
+from outboard_plugin import Excluded, Placement, Plugin, Unschedulable, Wait, effects, serve
 
 
 class EveryPoint(Plugin):
@@ -46,6 +46,15 @@ class EveryPoint(Plugin):
 class WithCache(EveryPoint):
     def pre_bind(self, pod, node, done):
         return [effects.patch_pod("seen", {"example.com/seen": node.name})]
+
+    def generate_placements(self, group, cluster):
+        zones = {}
+        for node in cluster.nodes:
+            zones.setdefault(node.labels.get("topology.kubernetes.io/zone", "none"), []).append(node)
+        return [Placement(zone, nodes) for zone, nodes in sorted(zones.items())]
+
+    def score_placements(self, group, candidates):
+        return [Excluded("too large") if len(one.nodes) > 8 else len(one.nodes) for one in candidates]
 
 
 class PermitOnly(Plugin):

@@ -53,6 +53,12 @@ class ScriptedHost final : public HostClient {
   std::function<absl::StatusOr<v1beta1::ScoreResponse>(const v1beta1::ScoreRequest&)> score;
   std::function<absl::StatusOr<v1beta1::SortKeysResponse>(const v1beta1::SortKeysRequest&)>
       sort_keys;
+  std::function<absl::StatusOr<v1beta1::GeneratePlacementsResponse>(
+      const v1beta1::GeneratePlacementsRequest&)>
+      generate_placements;
+  std::function<absl::StatusOr<v1beta1::ScorePlacementsResponse>(
+      const v1beta1::ScorePlacementsRequest&)>
+      score_placements;
   std::vector<v1beta1::SyncResponse> pushes;
   bool is_sending = false;
   int64_t acknowledged = std::numeric_limits<int64_t>::max();
@@ -182,6 +188,16 @@ class ScriptedHost final : public HostClient {
   absl::StatusOr<v1beta1::SortKeysResponse> SortKeys(v1beta1::SortKeysRequest request,
                                                      absl::Time) override {
     if (sort_keys) return sort_keys(request);
+    return absl::UnimplementedError("not scripted");
+  }
+  absl::StatusOr<v1beta1::GeneratePlacementsResponse> GeneratePlacements(
+      v1beta1::GeneratePlacementsRequest request, absl::Time) override {
+    if (generate_placements) return generate_placements(request);
+    return absl::UnimplementedError("not scripted");
+  }
+  absl::StatusOr<v1beta1::ScorePlacementsResponse> ScorePlacements(
+      v1beta1::ScorePlacementsRequest request, absl::Time) override {
+    if (score_placements) return score_placements(request);
     return absl::UnimplementedError("not scripted");
   }
 

@@ -335,6 +335,12 @@ absl::StatusOr<std::string> HostInfoFromOld(const v1alpha1::GetHostInfoResponse&
   for (const v1alpha1::PluginInfo& plugin : old.plugins()) {
     v1beta1::PluginInfo* out = info.add_plugins();
     if (!Reread(plugin, out)) return Malformed(kGetHostInfo, "answer");
+    // v1alpha1 has no points of groups.
+    auto* const points = out->mutable_extension_points();
+    points->erase(
+        std::remove_if(points->begin(), points->end(),
+                       [](int point) { return !v1alpha1::ExtensionPoint_IsValid(point); }),
+        points->end());
     // The shim ignored unknown paths.
     out->mutable_optional_fields()->Swap(out->mutable_needed_fields());
     // Without fields the shim never called the plugin there.

@@ -93,6 +93,8 @@ TEST(Translation, HandshakeAndHostInfoAreOneAnswer) {
   v1alpha1::PluginInfo* plugin = old.add_plugins();
   plugin->set_name("Fit");
   plugin->add_extension_points(v1alpha1::FILTER);
+  plugin->add_extension_points(
+      static_cast<v1alpha1::ExtensionPoint>(v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE));
   plugin->add_needed_fields("Pod.spec.unknown");
   plugin->add_interests()->set_extension_point(v1alpha1::PRE_ENQUEUE);
   plugin->add_interests()->add_any_field_set("spec.schedulingGates");
