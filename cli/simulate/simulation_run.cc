@@ -107,8 +107,9 @@ class SimulationRun {
   }
 
   absl::Status TryEachPodOnce() {
-    // Hosts must have the complete snapshot before they can order anything.
-    if (writes_objects_) {
+    // Hosts must have the complete snapshot before they can order anything. And a pod that was held
+    // before the queue may only have waited for a later pod, for example of its gang.
+    if (writes_objects_ || scheduler().queue().counts().gated > 0) {
       scheduler().Tick(now_);
       if (absl::Status polled = PollHosts(); !polled.ok()) return polled;
     }

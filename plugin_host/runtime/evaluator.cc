@@ -31,7 +31,7 @@ void FillStatus(const std::string& plugin, const Verdict& verdict, v1beta1::Plug
   status->set_code(verdict.code());
   for (const std::string& reason : verdict.reasons()) {
     if (status->reasons_size() == kMaxReasons) break;
-    status->add_reasons(std::string(CutText(reason, kMaxReasonBytes)));
+    status->add_reasons(TextForPeople(reason, kMaxReasonBytes));
   }
 }
 
@@ -39,7 +39,7 @@ void FillErrorStatus(const std::string& plugin, const std::string& message,
                      v1beta1::PluginStatus* status) {
   status->set_plugin(plugin);
   status->set_code(v1beta1::CODE_ERROR);
-  status->add_reasons(std::string(CutText(message, kMaxReasonBytes)));
+  status->add_reasons(TextForPeople(message, kMaxReasonBytes));
 }
 
 std::string ErrorText(const Verdict& verdict) { return absl::StrJoin(verdict.reasons(), ", "); }
@@ -64,8 +64,7 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       attempt.skip_filter[index] = 1;
       continue;
     }
-    if (verdict.code() == v1beta1::CODE_UNSCHEDULABLE ||
-        verdict.code() == v1beta1::CODE_UNSCHEDULABLE_AND_UNRESOLVABLE) {
+    if (verdict.rejected()) {
       response->mutable_rejection()->Clear();
       FillStatus(plugin.name, verdict, response->mutable_rejection());
       response->add_rejected_by(plugin.name);
@@ -144,7 +143,7 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
     v1beta1::ScoreTerms* terms = out->add_terms();
     for (const sdk::ScoreTerm& term : node) {
       v1beta1::ScoreTerm* sent = terms->add_terms();
-      sent->set_name(term.name);
+      sent->set_name(TextForPeople(term.name));
       sent->set_value(term.value);
     }
   }

@@ -401,7 +401,7 @@ Verdict Evaluator::UpdatePluginStates(AttemptRecord& attempt, const PodRecord& p
                                       uint32_t* failed) {
   const bool add = change == PodChange::kAdd;
   const sdk::NodeView node = cache_->view().node(slot);
-  for (uint32_t index : attempt.profile->at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
+  for (uint32_t index : attempt.profile->filters_with_state()) {
     if (attempt.skip_filter[index]) continue;
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     const sdk::Attempt view = View(attempt, index, pod, now);

@@ -34,6 +34,17 @@ class GroupParts {
   absl::flat_hash_map<const sdk::PodRecord*, size_t> part_of_;
 };
 
+// How many pods an answer can place.
+inline constexpr size_t kMaxPlacedTogether = 4096;
+
+// What is wrong with a plugin's group of the attempt's pod; empty: nothing. Pure.
+std::string FaultOf(const sdk::GroupToPlace& group, const sdk::PodRecord& pod);
+
+// Leaves so many members of a larger group that an answer can place all of them: the pod, those
+// that parts need, and the first others. The plugin places the rest later. False: the group needs
+// more, so its members are scheduled individually.
+bool LimitMembers(const sdk::PodRecord& pod, sdk::GroupToPlace* group);
+
 }  // namespace outboard::runtime
 
 #endif  // OUTBOARD_PLUGIN_HOST_RUNTIME_GROUP_PARTS_H_

@@ -19,6 +19,8 @@ constexpr absl::Duration kMaxPermitWait = absl::Minutes(15);
 // The contract's limits of what plugins keep for a pod: each, and all of a host together.
 constexpr size_t kMaxStateBytes = 4 << 10;
 constexpr size_t kMaxStatesBytes = 16 << 10;
+// How many decisions an answer of Permit may have; the host pushes the others.
+constexpr int kMaxDecisions = 4096;
 
 void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
                   v1beta1::WaitDecision* out) {
@@ -26,7 +28,19 @@ void FillDecision(const std::string& plugin, const sdk::WaitDecision& decision,
   out->set_pod_uid(decision.pod_uid);
   out->set_plugin(plugin);
   out->set_allow(decision.allow);
-  out->set_message(std::string(CutText(decision.message)));
+  out->set_message(TextForPeople(decision.message));
+}
+
+// Whether a decision names a wait. Because of a decision without, the shim refuses the whole
+// answer.
+bool IsAboutAWait(const sdk::WaitDecision& decision) {
+  return decision.attempt_id != 0 && !decision.pod_uid.empty();
+}
+
+// A wait needs a limit, in whole microseconds.
+sdk::Verdict CheckTimeout(const sdk::Verdict& verdict, absl::Duration timeout) {
+  if (verdict.code() != sdk::kWait || timeout >= absl::Microseconds(1)) return verdict;
+  return sdk::Verdict::Error("WAIT without a timeout");
 }
 
 // Returns rejections as they are; any other code except success is a failure of the plugin.
@@ -118,7 +132,7 @@ void Session::RunUnreserve(const Target& target, const std::string& node_name, a
     std::vector<sdk::WaitDecision> made;
     plugin.reserve->Unreserve(View(target, *it, now), node_name, &made);
     for (const sdk::WaitDecision& decision : made) {
-      FillDecision(plugin.name, decision, decisions->Add());
+      if (IsAboutAWait(decision)) FillDecision(plugin.name, decision, decisions->Add());
     }
   }
 }
@@ -155,16 +169,22 @@ CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PERMIT)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PermitAnswer answer;
-    const sdk::Verdict verdict = plugin.permit->Permit(View(target, index, now), *node, &answer);
+    sdk::Verdict verdict = plugin.permit->Permit(View(target, index, now), *node, &answer);
+    verdict = CheckTimeout(verdict, answer.timeout);
     for (const sdk::WaitDecision& decision : answer.decisions) {
-      FillDecision(plugin.name, decision, response->add_decisions());
+      if (!IsAboutAWait(decision)) continue;
+      if (response->decisions_size() < kMaxDecisions) {
+        FillDecision(plugin.name, decision, response->add_decisions());
+      } else {
+        Decide(plugin.name, decision);
+      }
     }
     if (verdict.ok()) continue;
     if (verdict.code() == sdk::kWait) {
       v1beta1::PermitWait* wait = response->add_waits();
       wait->set_plugin(plugin.name);
       wait->set_timeout_micros(absl::ToInt64Microseconds(std::min(answer.timeout, kMaxPermitWait)));
-      wait->set_reason(answer.wait_reason);
+      wait->set_reason(TextForPeople(answer.wait_reason));
       continue;
     }
     response->clear_waits();
@@ -280,7 +300,7 @@ CallStatus Session::PostBind(const v1beta1::PostBindRequest& request, absl::Time
 }
 
 void Session::Decide(const std::string& plugin, const sdk::WaitDecision& decision) {
-  if (!push_) return;
+  if (!push_ || !IsAboutAWait(decision)) return;
   v1beta1::SyncResponse response;
   FillDecision(plugin, decision, response.mutable_wait_decision());
   push_(response);

@@ -9,6 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/runtime/evaluator.h"
 
@@ -22,6 +25,7 @@ using sdk::Verdict;
 constexpr size_t kMaxCandidates = 32;
 // One reason contains the summary of all nodes.
 constexpr size_t kMaxReasonBytes = 32 << 10;
+constexpr int kMaxReasons = 16;
 
 // The limit of a FilterRequest.
 constexpr int kMaxQuestions = 65536;
@@ -162,18 +166,51 @@ void TakeVerdictsOfAllHosts(const v1beta1::JudgedNodes& judged, AttemptRecord* a
 
 void AddReasons(const Verdict& verdict, v1beta1::PluginStatus* status) {
   for (const std::string& reason : verdict.reasons()) {
-    status->add_reasons(std::string(CutText(reason, kMaxReasonBytes)));
+    if (status->reasons_size() == kMaxReasons) break;
+    status->add_reasons(TextForPeople(reason, kMaxReasonBytes));
   }
 }
 
-void AddCandidate(const std::string& plugin, const sdk::PreemptionCandidate& candidate,
-                  v1beta1::PreemptionCandidates* candidates) {
-  v1beta1::PreemptionCandidate* out = candidates->add_candidates();
+// What is wrong with a candidate; empty: nothing. The shim would refuse the whole answer.
+absl::string_view CandidateFault(const v1beta1::PreemptionCandidate& candidate,
+                                 const sdk::NodeTable& nodes) {
+  if (candidate.slot() >= nodes.occupied.size() || !nodes.occupied[candidate.slot()])
+    return "a candidate without a node";
+  if (candidate.victim_uids().empty()) return "a candidate without victims";
+  absl::flat_hash_set<absl::string_view> distinct;
+  for (const auto* uids : {&candidate.victim_uids(), &candidate.companion_uids()}) {
+    for (const std::string& uid : *uids) {
+      if (!distinct.insert(uid).second) return "a victim twice";
+    }
+  }
+  distinct.clear();
+  for (const v1beta1::Nomination& nomination : candidate.nominations()) {
+    if (!distinct.insert(nomination.pod_uid()).second) return "two nodes for a pod";
+  }
+  return "";
+}
+
+// Of a plugin's candidate; the slot and nominations are the caller's.
+void FillCandidate(const std::string& plugin, absl::Span<const PodRecord* const> victims,
+                   absl::Span<const PodRecord* const> companions, int budget_violations,
+                   v1beta1::PreemptionCandidate* out) {
   out->set_plugin(plugin);
-  out->set_slot(candidate.slot);
-  out->set_budget_violations(static_cast<uint32_t>(candidate.budget_violations));
-  for (const PodRecord* victim : candidate.victims) out->add_victim_uids(victim->pod.uid());
-  for (const PodRecord* pod : candidate.companions) out->add_companion_uids(pod->pod.uid());
+  for (const PodRecord* victim : victims) out->add_victim_uids(victim->pod.uid());
+  for (const PodRecord* pod : companions) out->add_companion_uids(pod->pod.uid());
+  const int most = static_cast<int>(victims.size() + companions.size());
+  out->set_budget_violations(static_cast<uint32_t>(std::clamp(budget_violations, 0, most)));
+}
+
+// The verdict of a plugin that named candidates: a failure if one of them is wrong.
+Verdict CheckCandidates(const std::string& plugin, const sdk::NodeTable& nodes,
+                        v1beta1::PreemptionCandidates* candidates) {
+  for (const v1beta1::PreemptionCandidate& candidate : candidates->candidates()) {
+    const absl::string_view fault = CandidateFault(candidate, nodes);
+    if (fault.empty()) continue;
+    candidates->Clear();
+    return Verdict::Error(absl::StrCat("PostFilter plugin ", plugin, " names ", fault));
+  }
+  return Verdict::Success();
 }
 
 }  // namespace
@@ -236,8 +273,14 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
     dry_run.End();
     *clear_nomination = answer.clear_nomination;
     const size_t count = verdict.ok() ? std::min(answer.candidates.size(), kMaxCandidates) : 0;
-    for (size_t i = 0; i < count; ++i) AddCandidate(plugin.name, answer.candidates[i], candidates);
-    return verdict;
+    for (size_t i = 0; i < count; ++i) {
+      const sdk::PreemptionCandidate& its = answer.candidates[i];
+      v1beta1::PreemptionCandidate* const out = candidates->add_candidates();
+      FillCandidate(plugin.name, its.victims, its.companions, its.budget_violations, out);
+      out->set_slot(its.slot);
+    }
+    return verdict.ok() ? CheckCandidates(plugin.name, cache_->view().nodes(), candidates)
+                        : verdict;
   };
   RunPostFilter(*attempt.profile, v1beta1::EXTENSION_POINT_POST_FILTER, ask, response);
   if (!questions.questions().empty()) *response->mutable_questions() = std::move(questions);
@@ -265,17 +308,15 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
       return verdict;
     }
     v1beta1::PreemptionCandidate* out = candidates->add_candidates();
-    out->set_plugin(plugin.name);
-    out->set_slot(preemption.places.front().second);
-    out->set_budget_violations(static_cast<uint32_t>(preemption.budget_violations));
-    for (const PodRecord* victim : preemption.victims) out->add_victim_uids(victim->pod.uid());
-    for (const PodRecord* other : preemption.companions) out->add_companion_uids(other->pod.uid());
+    FillCandidate(plugin.name, preemption.victims, preemption.companions,
+                  preemption.budget_violations, out);
+    out->set_slot(preemption.places.empty() ? sdk::kNoSlot : preemption.places.front().second);
     for (size_t i = 1; i < preemption.places.size(); ++i) {
       v1beta1::Nomination* nomination = out->add_nominations();
       nomination->set_pod_uid(preemption.places[i].first->pod.uid());
       nomination->set_slot(preemption.places[i].second);
     }
-    return verdict;
+    return CheckCandidates(plugin.name, cache_->view().nodes(), candidates);
   };
   RunPostFilter(*attempt.profile, point, ask, response);
 }

@@ -4,6 +4,7 @@
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -263,6 +264,44 @@ TEST_F(PostFilterTest, TheFirstThatSucceedsDecides) {
   EXPECT_EQ(response.candidates().candidates(0).slot(), 1u);
   EXPECT_THAT(response.candidates().candidates(0).victim_uids(), ElementsAre("default/d"));
   EXPECT_EQ(response.candidates().candidates(0).budget_violations(), 1u);
+}
+
+// The shim refuses these answers as a whole, and after some of them no longer calls the host.
+TEST_F(PostFilterTest, AWrongCandidateIsThePluginsFailure) {
+  sdk::PreemptionCandidate candidate;
+  first_ = [&](const sdk::Attempt& attempt, sdk::DryRun&, sdk::PostFilterAnswer* answer) {
+    sdk::PodRecord* const pod = &OnNode(attempt, 1, 0);
+    for (auto* pods : {&candidate.victims, &candidate.companions})
+      std::fill(pods->begin(), pods->end(), pod);
+    answer->candidates = {candidate};
+    return Verdict::Success();
+  };
+  const auto fault = [&](sdk::Slot slot, size_t victims, size_t companions) {
+    candidate.slot = slot;
+    candidate.victims.resize(victims);
+    candidate.companions.resize(companions);
+    const v1beta1::PostFilterResponse response = Attempt();
+    if (!response.has_rejection()) return std::string();
+    EXPECT_EQ(response.rejection().status().plugin(), "First");
+    EXPECT_EQ(response.rejection().status().code(), v1beta1::CODE_ERROR);
+    return response.rejection().status().reasons(0);
+  };
+  EXPECT_EQ(fault(1, 1, 0), "");
+  EXPECT_EQ(fault(7, 1, 0), "PostFilter plugin First names a candidate without a node");
+  EXPECT_EQ(fault(sdk::kNoSlot, 1, 0), "PostFilter plugin First names a candidate without a node");
+  EXPECT_EQ(fault(1, 0, 0), "PostFilter plugin First names a candidate without victims");
+  EXPECT_EQ(fault(1, 2, 0), "PostFilter plugin First names a victim twice");
+  EXPECT_EQ(fault(1, 1, 1), "PostFilter plugin First names a victim twice");
+  candidate.budget_violations = 9;
+  EXPECT_EQ(fault(1, 1, 0), "");
+  EXPECT_EQ(Attempt().candidates().candidates(0).budget_violations(), 1u);
+}
+
+TEST_F(PostFilterTest, ReasonsAreAsManyAsTheContractAllows) {
+  first_ = second_ = [](const sdk::Attempt&, sdk::DryRun&, sdk::PostFilterAnswer*) {
+    return Verdict(v1beta1::CODE_UNSCHEDULABLE, std::vector<std::string>(10, "no"));
+  };
+  EXPECT_EQ(Attempt().rejection().status().reasons_size(), 16);
 }
 
 TEST_F(PostFilterTest, RejectionsAreJoinedUntilOneIsFinal) {

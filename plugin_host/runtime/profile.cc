@@ -1,6 +1,7 @@
 #include "plugin_host/runtime/profile.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
@@ -60,6 +61,16 @@ bool Implements(const ProfilePlugin& plugin, sdk::ExtensionPoint point) {
     default:
       return false;
   }
+}
+
+// Where the profile enables the plugin.
+std::set<sdk::ExtensionPoint> PointsOf(const std::string& plugin,
+                                       const v1beta1::ProfileConfig& config) {
+  std::set<sdk::ExtensionPoint> points;
+  for (const v1beta1::PointConfig& point : config.points()) {
+    if (absl::c_linear_search(point.plugins(), plugin)) points.insert(point.extension_point());
+  }
+  return points;
 }
 
 }  // namespace
@@ -128,8 +139,10 @@ std::unique_ptr<Profile> Profile::Create(const v1beta1::ProfileConfig& config,
   }
   if (CountErrors(*problems) > before) return nullptr;
   profile->CollectSignedParts(registry);
-  for (uint32_t i = 0; i < profile->plugins_.size(); ++i) {
-    if (profile->plugins_[i].group != nullptr) profile->group_plugins_.push_back(i);
+  for (const uint32_t index : profile->at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
+    if (profile->plugins_[index].group != nullptr) profile->group_plugins_.push_back(index);
+    if (absl::c_linear_search(profile->at(v1beta1::EXTENSION_POINT_FILTER), index))
+      profile->filters_with_state_.push_back(index);
   }
   for (const ProfilePlugin& plugin : profile->plugins_) {
     if (plugin.observer != nullptr) cache->AddObserver(plugin.observer);
@@ -188,8 +201,9 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   sdk::ArgsReader reader(json);
   pushes_.push_back(std::make_unique<PluginNotifier>(name, target));
   metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
-  sdk::PluginContext context{config.name(), &reader, pushes_.back().get(), cache_->view(),
-                             metrics_.back().get()};
+  sdk::PluginContext context{config.name(),         &reader,
+                             pushes_.back().get(),  cache_->view(),
+                             metrics_.back().get(), PointsOf(name, config)};
   absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
   for (const sdk::ArgsProblem& problem : reader.Finish()) {
     AddProblem(

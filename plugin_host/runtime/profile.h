@@ -88,8 +88,12 @@ class Profile {
   const ProfilePlugin* Find(const std::string& plugin) const;
   // Weights of the plugins at Score, in their order.
   const std::vector<int64_t>& score_weights() const { return score_weights_; }
-  // Plugins that know groups of pods, at any point.
+  // Plugins that know groups of pods, in the order of PreFilter. A group that does not fit is a
+  // rejection at PreFilter, so plugins that the profile does not have there place no groups.
   const std::vector<uint32_t>& group_plugins() const { return group_plugins_; }
+  // Plugins at both PreFilter and Filter, in the order of PreFilter: only their states change with
+  // pods on a node (AddPod, RemovePod). Nothing reads the state of a plugin without Filter.
+  const std::vector<uint32_t>& filters_with_state() const { return filters_with_state_; }
   // The parts of a pod that its plugins from PreFilter to Score read; absent if one of them does
   // not declare them.
   const std::optional<sdk::PodParts>& signed_parts() const { return signed_parts_; }
@@ -119,6 +123,7 @@ class Profile {
   std::vector<uint32_t> points_[kPoints];
   std::vector<int64_t> score_weights_;
   std::vector<uint32_t> group_plugins_;
+  std::vector<uint32_t> filters_with_state_;
   std::optional<sdk::PodParts> signed_parts_;
   bool observing_ = false;
 };

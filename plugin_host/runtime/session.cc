@@ -429,11 +429,7 @@ CallStatus Session::SortKeys(const v1beta1::SortKeysRequest& request,
     if (pod == nullptr) return UnknownPod(uid);
     std::string key = plugin.queue_sort->SortKeyOfQueued(
         sdk::PodView(pod), request.queued().empty() ? nothing : request.queued(i), cache_.view());
-    if (key.size() > kMaxSortKeyBytes) {
-      return CallStatus(CallError::REASON_INTERNAL,
-                        absl::StrCat("plugin ", plugin.name, " returned a key of ", key.size(),
-                                     " bytes; at most 64 are allowed"));
-    }
+    if (key.size() > kMaxSortKeyBytes) key.resize(kMaxSortKeyBytes);
     response->add_keys(std::move(key));
   }
   return CallStatus::Ok();
@@ -457,7 +453,14 @@ CallStatus Session::PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::
       const sdk::Verdict verdict =
           plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), cache_.view(), Clock(now));
       if (verdict.ok()) continue;
-      FillStatus(plugin.name, verdict, status);
+      if (verdict.rejected()) {
+        FillStatus(plugin.name, verdict, status);
+      } else {
+        FillErrorStatus(plugin.name,
+                        absl::StrCat("running PreEnqueue plugin ", sdk::Quote(plugin.name), ": ",
+                                     ErrorText(verdict)),
+                        status);
+      }
       break;
     }
   }

@@ -166,14 +166,16 @@ class Session : private PushTarget {
   struct KnownGroup {
     uint32_t plugin = 0;
     sdk::GroupToPlace group;
+    std::string fault{};  // What is wrong with it (FaultOf); empty: nothing.
+    bool is_searched() const { return fault.empty() && group.short_of.empty(); }
   };
   // nullopt: the pod is in no group.
   std::optional<KnownGroup> FindGroup(const Target& target, absl::Time now) const;
   // A plan or a rejection.
   void AnswerGroup(const v1beta1::CycleRequest& request, const Target& target, absl::Time now,
                    const KnownGroup& known, GroupOutcome outcome, v1beta1::PlanResponse* response);
-  // Of a group that is short of something, without a search.
-  static GroupOutcome ShortOutcome(const Target& target, const sdk::GroupToPlace& group);
+  // Of a group that is short of something, or is not as a group must be.
+  static GroupOutcome OutcomeWithoutSearch(const Target& target, const KnownGroup& known);
   // A single step towards a group's nodes (GroupStep). `is_answered`: false if the pod is scheduled
   // individually.
   CallStatus TakeGroupStep(const v1beta1::PlanRequest& request, const Target& target,

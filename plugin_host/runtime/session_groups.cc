@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "plugin_host/runtime/cut_text.h"
 #include "plugin_host/runtime/session.h"
 
 namespace outboard::runtime {
@@ -33,7 +34,7 @@ std::vector<const sdk::PodRecord*> InOrder(const sdk::GroupToPlace& group,
 
 void Describe(const sdk::GroupToPlace& group, const std::vector<const sdk::PodRecord*>& pods,
               v1beta1::PendingGroup* out) {
-  out->set_name(group.name);
+  out->set_name(TextForPeople(group.name));
   out->set_namespace_(pods.front()->pod.namespace_());
   for (const sdk::PodRecord* pod : pods) out->add_pod_uids(pod->pod.uid());
   out->set_needed(static_cast<uint32_t>(group.needed));
@@ -79,8 +80,9 @@ CallStatus Session::TakeGroupStep(const v1beta1::PlanRequest& request, const Tar
   const std::optional<KnownGroup> known = FindGroup(target, now);
   *is_answered = known.has_value();
   if (!known) return CallStatus::Ok();
-  if (!known->group.short_of.empty()) {
-    AnswerGroup(request.cycle(), target, now, *known, ShortOutcome(target, known->group), response);
+  if (!known->is_searched()) {
+    AnswerGroup(request.cycle(), target, now, *known, OutcomeWithoutSearch(target, *known),
+                response);
     return CallStatus::Ok();
   }
   target.attempt->group_node_sets = std::move(node_sets);
@@ -119,7 +121,7 @@ void Session::TryPlacements(const v1beta1::PlanRequest& request, const Target& t
     if (!outcome.error.empty())
       return AnswerGroup(request.cycle(), target, now, known, std::move(outcome), response);
     if (outcome.placed.empty()) {
-      misfit->set_reason(std::string(CutText(outcome.reason)));
+      misfit->set_reason(TextForPeople(outcome.reason));
       misfit->set_max_schedulable(outcome.fitting);
       if (failure.reason.empty()) {
         failure.reason = std::move(outcome.reason);
@@ -265,7 +267,7 @@ CallStatus Session::ScorePlacements(const v1beta1::ScorePlacementsRequest& reque
       if (!score.excluded.empty()) {
         v1beta1::ExcludedPlacement* const excluded = out->add_excluded();
         excluded->set_placement(i);
-        excluded->set_reason(std::string(CutText(score.excluded)));
+        excluded->set_reason(TextForPeople(score.excluded));
       } else if ((score.score < 0 || score.score > sdk::kMaxScore) && fault.empty()) {
         fault = absl::StrCat("the score ", score.score, " of placement ", candidates[i].name,
                              " is not in 0..100");

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "plugin_host/runtime/cut_text.h"
+#include "plugin_host/runtime/group_parts.h"
 #include "plugin_host/runtime/group_search.h"
 #include "plugin_host/runtime/session.h"
 
@@ -68,7 +70,12 @@ std::optional<Session::KnownGroup> Session::FindGroup(const Target& target, absl
   for (const uint32_t index : profile.group_plugins()) {
     std::optional<sdk::GroupToPlace> group =
         profile.plugins()[index].group->Group(View(target, index, now));
-    if (group) return KnownGroup{index, *std::move(group)};
+    if (!group) continue;
+    KnownGroup known{index, *std::move(group)};
+    known.fault = FaultOf(known.group, *target.pod);
+    // A group that needs more pods than an answer can place is scheduled individually.
+    if (known.fault.empty() && !LimitMembers(*target.pod, &known.group)) continue;
+    return known;
   }
   return std::nullopt;
 }
@@ -78,17 +85,19 @@ bool Session::PlaceGroup(const v1beta1::CycleRequest& request, const Target& tar
   const std::optional<KnownGroup> known = FindGroup(target, now);
   if (!known) return false;
   AnswerGroup(request, target, now, *known,
-              known->group.short_of.empty()
+              known->is_searched()
                   ? planner_.PlaceGroup(ContextOf(request, target, now), known->group, *target.pod)
-                  : ShortOutcome(target, known->group),
+                  : OutcomeWithoutSearch(target, *known),
               response);
   return true;
 }
 
-GroupOutcome Session::ShortOutcome(const Target& target, const sdk::GroupToPlace& group) {
+GroupOutcome Session::OutcomeWithoutSearch(const Target& target, const KnownGroup& known) {
   GroupOutcome outcome;
-  outcome.reason = group.short_of;
-  for (const sdk::PodRecord* pod : group.pending) {
+  outcome.error = known.fault;
+  if (!known.fault.empty()) return outcome;
+  outcome.reason = known.group.short_of;
+  for (const sdk::PodRecord* pod : known.group.pending) {
     if (pod != target.pod) outcome.also.push_back(pod->pod.uid());
   }
   for (std::string& name : PluginsOfRoom(*target.attempt->profile))
@@ -101,7 +110,7 @@ void Session::AnswerGroup(const v1beta1::CycleRequest& request, const Target& ta
                           v1beta1::PlanResponse* response) {
   const ProfilePlugin& plugin = target.attempt->profile->plugins()[known.plugin];
   v1beta1::PlannedGroup told;
-  told.set_name(known.group.name);
+  told.set_name(TextForPeople(known.group.name));
   told.set_needed(static_cast<uint32_t>(known.group.needed));
   told.set_max_schedulable(outcome.fitting);
   if (!outcome.placed.empty()) {
@@ -161,9 +170,10 @@ v1beta1::CyclePlan* Session::Keep(uint64_t first_id, std::vector<PlannedPod> pod
 bool Session::PostFilterGroup(const Target& target, sdk::ExtensionPoint point, absl::Time now,
                               v1beta1::PostFilterResponse* response) {
   const uint32_t index = *target.attempt->group_plugin;
-  const std::optional<sdk::GroupToPlace> group =
+  std::optional<sdk::GroupToPlace> group =
       target.attempt->profile->plugins()[index].group->Group(View(target, index, now));
-  if (!group) return false;
+  if (!group || !FaultOf(*group, *target.pod).empty() || !LimitMembers(*target.pod, &*group))
+    return false;
   PreemptForGroup(target, point, *group, now, response);
   return true;
 }

@@ -31,7 +31,9 @@ struct Gate {
   sdk::BindAnswer bind_answer;
   std::vector<v1beta1::Effect> effects;
   std::string state;
-  std::vector<v1beta1::Effect> further;  // of PreBind
+  std::vector<v1beta1::Effect> further;      // of PreBind
+  std::vector<sdk::WaitDecision> decisions;  // of Permit, before its usual decision
+  Verdict pre_enqueue;                       // for the pod `long`
   absl::Duration timeout = absl::Hours(1);
   std::vector<std::string> calls;
   std::vector<std::string> states;  // what the plugin kept, as Permit and Bind saw it
@@ -73,6 +75,7 @@ class GatePlugin : public sdk::Plugin,
     NoteState("permit", attempt);
     gate_->permit_at = attempt.now();
     answer->timeout = gate_->timeout;
+    answer->decisions = gate_->decisions;
     answer->decisions.push_back({4, "default/other", true, ""});
     return gate_->permit;
   }
@@ -101,6 +104,7 @@ class GatePlugin : public sdk::Plugin,
                            std::string(node));
   }
   Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView&, absl::Time) const override {
+    if (pod.name() == "long") return gate_->pre_enqueue;
     return pod.name() == "gated" ? Verdict::Unresolvable("gated") : Verdict::Success();
   }
   std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView&) const override {
@@ -415,6 +419,43 @@ TEST_F(SessionTest, PermitWaitsAtMostAQuarterOfAnHour) {
   EXPECT_TRUE(response.waits().empty());
 }
 
+// The shim refuses these answers as a whole, and after some of them no longer calls the host.
+TEST_F(SessionTest, PermitAnswersOnlyWhatTheContractAllows) {
+  a_.permit = Verdict(sdk::kWait, std::string("for more"));
+  a_.timeout = absl::ZeroDuration();
+  v1beta1::PermitResponse response;
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
+  EXPECT_TRUE(response.waits().empty());
+  EXPECT_EQ(response.rejection().code(), v1beta1::CODE_ERROR);
+  EXPECT_THAT(response.rejection().reasons(),
+              ElementsAre("running Permit plugin \"A\": WAIT without a timeout"));
+  a_.timeout = absl::Seconds(1);
+  a_.decisions = {{0, "default/other", true, ""}, {4, "", true, ""}};
+  a_.decisions.resize(2 + 4100, {4, "default/other", false, "b\xff"});
+  size_t pushed = 0;
+  session_->SetPush([&](const v1beta1::SyncResponse&) { ++pushed; });
+  response.Clear();
+  ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
+  ASSERT_EQ(response.decisions_size(), 4096);
+  EXPECT_EQ(response.decisions(0).pod_uid(), "default/other") << "those about no wait are dropped";
+  EXPECT_EQ(response.decisions(0).message(), "b?");
+  // Each plugin makes one more.
+  EXPECT_EQ(pushed, 4100u + 2 - 4096) << "the host pushes the others";
+}
+
+TEST_F(SessionTest, APluginThatFailsAtPreEnqueueHoldsThePod) {
+  v1beta1::PreEnqueueRequest gate;
+  gate.mutable_header()->set_profile("default");
+  gate.add_pod_uids("default/long");
+  for (const auto code : {sdk::kSkip, sdk::kWait, v1beta1::CODE_UNSPECIFIED}) {
+    a_.pre_enqueue = Verdict(code, std::string("odd"));
+    v1beta1::PreEnqueueResponse gates;
+    ASSERT_TRUE(session_->PreEnqueue(gate, now_, &gates).ok());
+    EXPECT_EQ(gates.verdicts(0).code(), v1beta1::CODE_ERROR);
+    EXPECT_THAT(gates.verdicts(0).reasons(), ElementsAre("running PreEnqueue plugin \"A\": odd"));
+  }
+}
+
 TEST_F(SessionTest, UsesTheTimeThatTheShimSends) {
   v1beta1::PermitResponse response;
   ASSERT_TRUE(session_->Permit(Call<v1beta1::PermitRequest>(1), now_, &response).ok());
@@ -469,7 +510,9 @@ TEST_F(SessionTest, PreEnqueueAndSortKeysAnswerInOrder) {
       << "more than pods";
   sort.clear_queued();
   sort.add_pod_uids("default/long");
-  EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_INTERNAL);
+  keys.Clear();
+  ASSERT_TRUE(session_->SortKeys(sort, &keys).ok());
+  EXPECT_THAT(keys.keys(), ElementsAre("p", std::string(64, 'x'))) << "the contract's limit";
   sort.set_pod_uids(1, "unknown");
   EXPECT_EQ(session_->SortKeys(sort, &keys).reason(), CallError::REASON_OBJECT_UNKNOWN);
 }

@@ -52,7 +52,7 @@ class ReservePlugin {
 
 // In addition to the verdict of Permit.
 struct PermitAnswer {
-  absl::Duration timeout = absl::ZeroDuration();  // With WAIT.
+  absl::Duration timeout = absl::ZeroDuration();  // With WAIT; without it the attempt fails.
   std::string wait_reason;                        // With WAIT, OPTIONAL.
   std::vector<WaitDecision> decisions;            // On other pods that wait.
 };

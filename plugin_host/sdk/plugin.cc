@@ -1,9 +1,30 @@
 #include "plugin_host/sdk/plugin.h"
 
+#include <utility>
+
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 
 namespace outboard::sdk {
+namespace {
+
+// `preFilter`, as in configurations.
+std::string ConfigNameOf(ExtensionPoint point) {
+  std::string name;
+  absl::string_view text = v1beta1::ExtensionPoint_Name(point);
+  absl::ConsumePrefix(&text, "EXTENSION_POINT_");
+  for (const absl::string_view word : absl::StrSplit(text, '_')) {
+    std::string lower = absl::AsciiStrToLower(word);
+    if (!name.empty()) lower[0] = absl::ascii_toupper(static_cast<unsigned char>(lower[0]));
+    name += lower;
+  }
+  return name;
+}
+
+}  // namespace
 
 v1beta1::ClusterEvent WakeOn(std::string resource,
                              std::initializer_list<v1beta1::ClusterEvent::Action> actions) {
@@ -48,6 +69,18 @@ v1beta1::Interest InterestInEveryPodAtPreBind() {
   interest.set_extension_point(v1beta1::EXTENSION_POINT_PRE_BIND);
   interest.set_every_pod(true);
   return interest;
+}
+
+void RequireEarlierPoint(PluginDescriptor* descriptor, ExtensionPoint point,
+                         ExtensionPoint earlier) {
+  descriptor->create =
+      [create = std::move(descriptor->create), point,
+       earlier](const PluginContext& context) -> absl::StatusOr<std::unique_ptr<Plugin>> {
+    if (!context.points.contains(point) || context.points.contains(earlier)) return create(context);
+    return absl::InvalidArgumentError(absl::StrCat("must be enabled at ", ConfigNameOf(earlier),
+                                                   ", too, where it prepares what ",
+                                                   ConfigNameOf(point), " reads"));
+  };
 }
 
 }  // namespace outboard::sdk

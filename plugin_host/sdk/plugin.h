@@ -190,6 +190,9 @@ struct PluginContext {
   ShimNotifier* pushes = nullptr;
   ClusterView cluster;
   Metrics* metrics = NoMetrics();  // With the names of the descriptor's `metrics`.
+  // Where the profile enables the plugin; it is called at no other point. A plugin that cannot work
+  // with these points returns INVALID_ARGUMENT from `create`: the configuration is refused.
+  std::set<ExtensionPoint> points{};
 };
 
 // A plugin's maturity; shown in the table of plugins.
@@ -231,6 +234,10 @@ std::vector<std::string> SignedParts(const std::vector<std::string>& needed_fiel
 v1beta1::Interest InterestIn(ExtensionPoint point, std::initializer_list<std::string> fields);
 // PreBind is asked for every pod, not only for those whose Reserve named effects.
 v1beta1::Interest InterestInEveryPodAtPreBind();
+// Refuses profiles with the plugin at `point` and not at `earlier`, where it prepares what it reads
+// at `point`: there every pod would fail. Call it after `create` is set.
+void RequireEarlierPoint(PluginDescriptor* descriptor, ExtensionPoint point,
+                         ExtensionPoint earlier);
 
 }  // namespace outboard::sdk
 

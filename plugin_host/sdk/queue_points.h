@@ -14,8 +14,8 @@ namespace outboard::sdk {
 class QueueSortPlugin {
  public:
   virtual ~QueueSortPlugin() = default;
-  // At most 64 bytes; the smallest key (compared as unsigned bytes) is popped first, among equal
-  // keys the earliest queued.
+  // At most 64 bytes, longer keys are cut. The smallest key (compared as unsigned bytes) is popped
+  // first, among equal keys the earliest queued.
   virtual std::string SortKey(const PodView& pod, const ClusterView& cluster) const = 0;
   // The same for a plugin whose key depends on what the queue knows of the pod. The plugin declares
   // `QueuedPodInfo.attempts` in its needed_fields; without it `queued` is empty.

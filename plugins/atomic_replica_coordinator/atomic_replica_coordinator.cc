@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -54,7 +55,15 @@ using sdk::GroupSpec;
 
 bool IsJob(const GroupRef& ref) { return ref.key.dialect == sdk::GroupDialect::kJobName; }
 
+// The profile's points decide what the plugin can do; see README.md. Each point is only called
+// where the profile enables it:
+//   - permit is required: without it a part of a gang would be bound.
+//   - With preFilter, the host places the missing members in one pass (Group). Otherwise they are
+//     placed one by one and meet at Permit.
+//   - With preEnqueue or preFilter, members of an incomplete group wait without a place.
+//   - With reserve, Unreserve reports a place that is released; otherwise the cache does.
 class AtomicReplicaCoordinator : public sdk::Plugin,
+                                 public sdk::PreEnqueuePlugin,
                                  public sdk::PreFilterPlugin,
                                  public sdk::ReservePlugin,
                                  public sdk::PermitPlugin,
@@ -65,22 +74,32 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   AtomicReplicaCoordinator(Args args, const sdk::PluginContext& context)
       : args_(std::move(args)),
         profile_(context.profile),
+        gates_(context.points.contains(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)),
+        reserves_(context.points.contains(v1beta1::EXTENSION_POINT_RESERVE)),
         cluster_(context.cluster),
         pushes_(context.pushes),
         status_(context.profile, &groups_, context.cluster, context.pushes) {}
 
-  // A group with too few members is rejected here: its members would hold places without ever
-  // starting. Jobs are an exception: their members are tried, and wait at Permit.
+  // Members of a group with too few members wait before the queue: in it they would hold places
+  // without ever starting. An unreadable size is reported by the attempt.
+  sdk::Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView&,
+                          absl::Time) const override {
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
+    if (!ref) return sdk::Verdict::Success();
+    const GroupSpec& spec = groups_.SpecFor(*ref);
+    return spec.fault.empty() ? Incomplete(*ref, spec) : sdk::Verdict::Success();
+  }
+
+  // The same for profiles without PreEnqueue, and if a member was deleted meanwhile.
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
-    if (!ref || IsJob(*ref)) return sdk::Verdict::Skip();
+    if (!ref) return sdk::Verdict::Skip();
     const GroupSpec& spec = groups_.SpecFor(*ref);
     if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
     const auto levels = args_.tiers.LevelsOf(ref->key.dialect, spec.topology);
     if (!levels.ok()) return Faulty(*ref, levels.status().message());
-    const std::string missing = MissingOf(*ref, spec);
-    if (missing.empty()) return sdk::Verdict::Skip();
-    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(*ref), ": ", missing));
+    sdk::Verdict incomplete = Incomplete(*ref, spec);
+    return incomplete.ok() ? sdk::Verdict::Skip() : incomplete;
   }
 
   // Missing members are placed together. A member that comes after the group is complete is placed
@@ -117,8 +136,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
     together.needed = missing;
     together.pending = PendingMembers(ref->key);
-    // The job has not created all pods yet: the existing ones wait at Permit.
+    // Too few members of this profile can be placed now: they meet at Permit.
     if (static_cast<int64_t>(together.pending.size()) < missing) return std::nullopt;
+    if (!absl::c_linear_search(together.pending, &attempt.pod().record())) return std::nullopt;
     for (auto& part : together.parts) {
       for (const sdk::PodRecord* pod : together.pending) {
         if (PartOf(*pod) == part.name) part.pending.push_back(pod);
@@ -183,18 +203,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const v1beta1::Pod& pod = attempt.pod().proto();
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return;
-    const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
-    const std::string what = absl::StrCat("pod ", pod.name(), " released its place on ", node_name,
-                                          "; ", others.size(), " others were placed");
-    // Members that release their places as a consequence have nothing new to report.
-    if (!rejected_.contains(pod.uid())) status_.Say(ref->key, what, /*is_error=*/false);
+    *decisions = RejectOthers(*ref, pod, absl::StrCat(" on ", node_name),
+                              /*is_consequence=*/rejected_.contains(pod.uid()));
     if (KeepsPlaces(groups_.SpecFor(*ref))) return;
-    const std::string message = absl::StrCat(GangName(*ref), ": ", what);
-    for (const sdk::PodRecord* other : others) {
-      if (!WaitsForUs(*other)) continue;
-      decisions->push_back({other->waiting_attempt, other->pod.uid(), /*allow=*/false, message});
-      rejected_[other->pod.uid()] = other->waiting_attempt;
-    }
     if (attempt.pod().record().place == sdk::Place::kWaiting) {
       rejected_[pod.uid()] = attempt.pod().record().waiting_attempt;
     }
@@ -213,26 +224,29 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   void OnReset() override {
     groups_.Clear();
     rejected_.clear();
+    holding_.clear();
     called_.clear();
     status_.Clear();
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     auto it = rejected_.find(pod.pod.uid());
-    if (it != rejected_.end() && it->second != pod.waiting_attempt) rejected_.erase(it);
+    const bool was_rejected = it != rejected_.end();
+    if (was_rejected && it->second != pod.waiting_attempt) rejected_.erase(it);
     const sdk::PodGroupIndex::Change change = groups_.SetPod(pod);
+    NotePlace(pod, was_rejected);
     if (change.group != nullptr && change.group->object) status_.Touch(change.group->key);
     // No event reports pods that arrive without a place, or gates that other members lose.
     if (change.group == nullptr || change.group->existing() <= change.existed) return;
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
-    if (IsJob(*ref)) return;
     const GroupSpec& spec = groups_.SpecFor(*ref);
-    const int64_t number = sdk::NumberOf(spec);
+    const int64_t number = NumberOf(*ref, spec);
     if (number > 0 && (change.existed < number || !sdk::PartsOf(spec).empty()))
       CallIfComplete(ref->key, number);
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
-    rejected_.erase(pod.pod.uid());
+    const bool was_rejected = rejected_.erase(pod.pod.uid()) > 0;
     groups_.RemovePod(pod);
+    if (holding_.erase(pod.pod.uid()) > 0) PlaceReleased(pod, was_rejected);
     if (const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod)) status_.Touch(ref->key);
   }
   void OnObjectChanged(const v1beta1::ClusterObject* old,
@@ -264,6 +278,12 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   static bool KeepsPlaces(const GroupSpec& spec) {
     return spec.keeps_places && spec.keeps_places->value;
   }
+  // As sdk::NumberOf, with the args' size of jobs; 0: not a gang.
+  int64_t NumberOf(const GroupRef& ref, const GroupSpec& spec) const {
+    if (!IsJob(ref)) return sdk::NumberOf(spec);
+    const int64_t size = SizeOf(ref, spec);
+    return size > 1 ? size : 0;
+  }
   int64_t SizeOf(const GroupRef& ref, const GroupSpec& spec) const {
     if (const int64_t number = sdk::NumberOf(spec); number > 0) return number;
     return IsJob(ref) ? args_.default_size : 1;
@@ -284,9 +304,15 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
       if (needed > 0) together->parts.push_back({part->name, needed, {}});
     }
   }
+  // A rejection if too few members exist.
+  sdk::Verdict Incomplete(const GroupRef& ref, const GroupSpec& spec) const {
+    const std::string missing = MissingOf(ref, spec);
+    if (missing.empty()) return sdk::Verdict::Success();
+    return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", missing));
+  }
   // Names the part with too few members; empty: none.
   std::string MissingOf(const GroupRef& ref, const GroupSpec& spec) const {
-    const int64_t number = sdk::NumberOf(spec);
+    const int64_t number = NumberOf(ref, spec);
     const sdk::Group* group = groups_.Find(ref.key);
     const int64_t existing = group == nullptr ? 1 : group->existing();
     if (existing < number) return absl::StrCat(existing, " of ", number, " members exist");
@@ -336,7 +362,42 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
     if (pending.empty()) return;
     std::sort(pending.begin(), pending.end());
+    if (gates_) pushes_->GateChanged(pending);
     pushes_->Activate(pending);
+  }
+
+  // A member released its place: rejects the waiting members. `is_consequence`: it was rejected
+  // itself, and has nothing new to report.
+  std::vector<sdk::WaitDecision> RejectOthers(const GroupRef& ref, const v1beta1::Pod& pod,
+                                              absl::string_view where, bool is_consequence) {
+    std::vector<sdk::WaitDecision> decisions;
+    const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref.key, pod.uid());
+    const std::string what = absl::StrCat("pod ", pod.name(), " released its place", where, "; ",
+                                          others.size(), " others were placed");
+    if (!is_consequence) status_.Say(ref.key, what, /*is_error=*/false);
+    if (KeepsPlaces(groups_.SpecFor(ref))) return decisions;
+    const std::string message = absl::StrCat(GangName(ref), ": ", what);
+    for (const sdk::PodRecord* other : others) {
+      if (!WaitsForUs(*other)) continue;
+      decisions.push_back({other->waiting_attempt, other->pod.uid(), /*allow=*/false, message});
+      rejected_[other->pod.uid()] = other->waiting_attempt;
+    }
+    return decisions;
+  }
+  // Without Reserve the shim does not report released places; the cache shows them.
+  void NotePlace(const sdk::PodRecord& pod, bool was_rejected) {
+    if (reserves_ || pod.pod.scheduler_name() != profile_ || !sdk::GroupOf(pod.pod)) return;
+    if (pod.place == sdk::Place::kWaiting || pod.place == sdk::Place::kAssumed) {
+      holding_.insert(pod.pod.uid());
+    } else if (holding_.erase(pod.pod.uid()) > 0 && pod.place != sdk::Place::kBound) {
+      PlaceReleased(pod, was_rejected);
+    }
+  }
+  void PlaceReleased(const sdk::PodRecord& pod, bool was_rejected) {
+    const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
+    if (!ref) return;
+    for (const sdk::WaitDecision& decision : RejectOthers(*ref, pod.pod, "", was_rejected))
+      pushes_->Decide(decision);
   }
 
   // Members with a place that they will keep, ordered by uid. Reads only the cluster cache, so a
@@ -381,6 +442,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
 
   const Args args_;
   const std::string profile_;
+  const bool gates_;     // enabled at PreEnqueue
+  const bool reserves_;  // enabled at Reserve
   const sdk::ClusterView cluster_;
   sdk::ShimNotifier* const pushes_;
   sdk::PodGroupIndex groups_{kName};
@@ -390,6 +453,8 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   // Rejected attempts whose places are still in the cluster cache. It only avoids duplicates: every
   // rejection makes the shim call Unreserve again.
   absl::flat_hash_map<std::string, uint64_t> rejected_;
+  // Without Reserve: members that have a place and are not bound.
+  absl::flat_hash_set<std::string> holding_;
 };
 
 Args ReadArgs(const sdk::ArgsObject& root) {
@@ -414,14 +479,15 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_RESERVE,
-                        v1beta1::EXTENSION_POINT_PERMIT};
+  d.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_PRE_FILTER,
+                        v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT};
   d.args_schema = ArgsSchema();
   d.wake_up_events = {sdk::WakeOn(
       "Pod", {Event::ACTION_ADD, Event::ACTION_UPDATE_POD_LABEL, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = sdk::GroupAnnotationFields();
   for (const sdk::ExtensionPoint point :
-       {v1beta1::EXTENSION_POINT_RESERVE, v1beta1::EXTENSION_POINT_PERMIT}) {
+       {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_RESERVE,
+        v1beta1::EXTENSION_POINT_PERMIT}) {
     v1beta1::Interest& interest = d.interests.emplace_back(sdk::InterestIn(point, {}));
     for (const std::string& field : sdk::GroupInterestFields()) interest.add_any_field_set(field);
   }
@@ -434,6 +500,11 @@ sdk::PluginDescriptor Descriptor() {
   }
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    if (!context.points.contains(v1beta1::EXTENSION_POINT_PERMIT)) {
+      return absl::InvalidArgumentError(
+          "must be enabled at permit, where members wait for each other: without it a part of a "
+          "gang would be bound");
+    }
     return std::make_unique<AtomicReplicaCoordinator>(ReadArgs(context.args->root()), context);
   };
   return d;

@@ -169,6 +169,8 @@ TEST_F(CoordinatorTest, TheFirstToWaitCallsTheOthersOnceThereAreEnough) {
   Permit(Member("a", "3"));
   EXPECT_THAT(harness_->TakeActivated(), IsEmpty()) << "two can never be three";
   harness_->Place("default/a", v1beta1::PLACEMENT_STATE_UNPLACED, "");  // Its wait ran out.
+  harness_->AddPod(Member("c", "3"));
+  EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b", "default/c"));
   Permit(Member("c", "3"));
   EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b"));
   Permit(Member("a", "3"));
@@ -231,11 +233,103 @@ TEST_F(CoordinatorTest, ArgsAreChecked) {
   }
 }
 
+// The profile enables the plugin only at these points.
+sdk::PluginDescriptor At(std::vector<sdk::ExtensionPoint> points) {
+  sdk::PluginDescriptor descriptor = Descriptor();
+  descriptor.extension_points = std::move(points);
+  return descriptor;
+}
+
+TEST_F(CoordinatorTest, MembersOfAnIncompleteJobWaitBeforeTheQueue) {
+  const v1beta1::Pod a = Member("a", "3"), b = Member("b", "3"), c = Member("c", "3");
+  EXPECT_EQ(harness_->PreEnqueue(a), Verdict::Unresolvable("gang \"train\": 1 of 3 members exist"));
+  EXPECT_EQ(harness_->PreEnqueue(b), Verdict::Unresolvable("gang \"train\": 2 of 3 members exist"));
+  EXPECT_EQ(harness_->PreFilter(b).verdict,
+            Verdict::Unresolvable("gang \"train\": 2 of 3 members exist"));
+  EXPECT_THAT(harness_->TakeGateChanges(), IsEmpty());
+  EXPECT_EQ(harness_->PreEnqueue(c), Verdict::Success());
+  EXPECT_THAT(harness_->TakeGateChanges(), ElementsAre("default/a", "default/b", "default/c"));
+  EXPECT_EQ(harness_->PreEnqueue(a), Verdict::Success());
+  EXPECT_TRUE(harness_->PreFilter(a).verdict.skip());
+  // The shim may not have had the answer about `a` when this arrived.
+  harness_->Tick();
+  EXPECT_THAT(harness_->TakeGateChanges(), ElementsAre("default/a", "default/b", "default/c"));
+  harness_->Tick();
+  EXPECT_THAT(harness_->TakeGateChanges(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, SinglePodsAndUnreadableSizesAreNotHeldBeforeTheQueue) {
+  EXPECT_EQ(harness_->PreEnqueue(PodBuilder("single")), Verdict::Success());
+  EXPECT_EQ(harness_->PreEnqueue(Member("no-size", "")), Verdict::Success());
+  EXPECT_EQ(harness_->PreEnqueue(Member("many", "many")), Verdict::Success())
+      << "the attempt reports it";
+  EXPECT_THAT(harness_->TakeGateChanges(), IsEmpty());
+  EXPECT_THAT(harness_->TakeActivated(), IsEmpty());
+}
+
+TEST_F(CoordinatorTest, WithoutPreEnqueueGatesAreNotMentioned) {
+  harness_ = *PluginHarness::Create(
+      At({v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_PERMIT}));
+  for (const char* name : {"a", "b"}) harness_->AddPod(Member(name, "2"));
+  EXPECT_THAT(harness_->TakeGateChanges(), IsEmpty());
+  EXPECT_THAT(harness_->TakeActivated(), ElementsAre("default/a", "default/b"));
+}
+
+TEST_F(CoordinatorTest, AtPermitAloneReleasedPlacesAreSeenInTheCache) {
+  harness_ = *PluginHarness::Create(At({v1beta1::EXTENSION_POINT_PERMIT}));
+  harness_->AddNode(NodeBuilder("n1"));
+  for (const char* name : {"a", "b", "c"}) EXPECT_EQ(Permit(Member(name, "4")).code(), sdk::kWait);
+  EXPECT_EQ(Permit(Member("x", "2", "other")).code(), sdk::kWait);
+  EXPECT_THAT(harness_->TakeDecisions(), IsEmpty());
+  harness_->Place("default/b", v1beta1::PLACEMENT_STATE_UNPLACED, "");
+  const std::vector<sdk::WaitDecision> decisions = harness_->TakeDecisions();
+  EXPECT_THAT(Pods(decisions, false), ElementsAre("default/a", "default/c"));
+  ASSERT_EQ(decisions.size(), 2u);
+  EXPECT_EQ(decisions[0].message, "gang \"train\": pod b released its place; 2 others were placed");
+  EXPECT_EQ(decisions[0].attempt_id, AttemptOf("default/a"));
+  // They no longer count.
+  EXPECT_EQ(Permit(Member("d", "2")), Verdict(sdk::kWait, "gang \"train\": 1 of 2 members placed"));
+  harness_->Place("default/a", v1beta1::PLACEMENT_STATE_UNPLACED, "");
+  EXPECT_THAT(Pods(harness_->TakeDecisions(), false), ElementsAre("default/d"));
+}
+
+TEST_F(CoordinatorTest, AtPermitAloneDeletedMembersReleaseTheOthers) {
+  harness_ = *PluginHarness::Create(At({v1beta1::EXTENSION_POINT_PERMIT}));
+  harness_->AddNode(NodeBuilder("n1"));
+  for (const char* name : {"a", "b"}) Permit(Member(name, "3"));
+  harness_->RemovePod("default/a");
+  EXPECT_THAT(Pods(harness_->TakeDecisions(), false), ElementsAre("default/b"));
+}
+
+TEST_F(CoordinatorTest, AtPermitAloneBoundMembersReleaseNothing) {
+  harness_ = *PluginHarness::Create(At({v1beta1::EXTENSION_POINT_PERMIT}));
+  harness_->AddNode(NodeBuilder("n1"));
+  Permit(Member("a", "3"));
+  v1beta1::Pod bound = Member("b", "3");
+  Permit(bound);
+  bound.set_node_name("n1");
+  harness_->AddPod(bound);
+  harness_->RemovePod("default/b");
+  EXPECT_THAT(harness_->TakeDecisions(), IsEmpty());
+}
+
+TEST(CoordinatorDescriptorTest, WithoutPermitAConfigurationIsRefused) {
+  for (const std::vector<sdk::ExtensionPoint>& points :
+       {std::vector<sdk::ExtensionPoint>{v1beta1::EXTENSION_POINT_PRE_FILTER},
+        {v1beta1::EXTENSION_POINT_RESERVE},
+        {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_PRE_FILTER,
+         v1beta1::EXTENSION_POINT_RESERVE}}) {
+    EXPECT_EQ(PluginHarness::Create(At(points)).status().message(),
+              "must be enabled at permit, where members wait for each other: without it a part of "
+              "a gang would be bound");
+  }
+}
+
 TEST(CoordinatorDescriptorTest, AsksForTheFieldsOfJobs) {
   const sdk::PluginDescriptor d = Descriptor();
   EXPECT_THAT(d.needed_fields, IsSupersetOf({"Pod.metadata.annotations['outboard/min-replicas']",
                                              "Pod.metadata.annotations['min-replicas']"}));
-  ASSERT_EQ(d.interests.size(), 2u);
+  ASSERT_EQ(d.interests.size(), 3u);
   for (const v1beta1::Interest& interest : d.interests) {
     EXPECT_THAT(interest.any_field_set(),
                 IsSupersetOf({"metadata.labels['job-name']",

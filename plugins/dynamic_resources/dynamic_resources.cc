@@ -215,6 +215,11 @@ sdk::PluginDescriptor Descriptor() {
     CheckArgs(context.args->root());
     return std::make_unique<DynamicResources>();
   };
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_POST_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_SCORE, v1beta1::EXTENSION_POINT_PRE_FILTER);
   return d;
 }
 

@@ -245,6 +245,9 @@ sdk::PluginDescriptor Descriptor() {
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<InterPodAffinity>(ReadArgs(context.args->root()), context.cluster);
   };
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_SCORE, v1beta1::EXTENSION_POINT_PRE_SCORE);
   return d;
 }
 

@@ -373,6 +373,8 @@ sdk::PluginDescriptor Descriptor() {
   descriptor.signature = {{"spec.containers"}};
   descriptor.maturity = sdk::Maturity::kBeta;
   descriptor.create = Create;
+  sdk::RequireEarlierPoint(&descriptor, v1beta1::EXTENSION_POINT_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
   return descriptor;
 }
 

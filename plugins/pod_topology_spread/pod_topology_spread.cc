@@ -295,6 +295,9 @@ sdk::PluginDescriptor Descriptor() {
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<PodTopologySpread>(ReadArgs(context.args), context.cluster);
   };
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_SCORE, v1beta1::EXTENSION_POINT_PRE_SCORE);
   return d;
 }
 

@@ -201,6 +201,8 @@ sdk::PluginDescriptor Descriptor() {
   d.create = [](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<VolumeRestrictions>();
   };
+  sdk::RequireEarlierPoint(&d, v1beta1::EXTENSION_POINT_FILTER,
+                           v1beta1::EXTENSION_POINT_PRE_FILTER);
   return d;
 }
 

@@ -11,6 +11,38 @@ namespace {
 
 constexpr size_t kMaxNameShown = 253;
 
+// Where the profile enables the plugin: at a point, else in multiPoint; line 0: nowhere, it is a
+// default.
+config::Location EntryOf(const config::Config& config, const std::string& profile,
+                         const std::string& plugin) {
+  for (const config::ProfileSpec& spec : config.scheduler.profiles) {
+    if (spec.scheduler_name != profile) continue;
+    std::vector<const config::PluginSet*> sets;
+    for (const auto& [point, set] : spec.points) sets.push_back(&set);
+    sets.push_back(&spec.multi_point);
+    for (const config::PluginSet* set : sets) {
+      for (const config::PluginEntry& entry : set->enabled) {
+        if (entry.name == plugin && entry.where.line != 0) return entry.where;
+      }
+    }
+  }
+  return {};
+}
+
+// The problem's place in the file: the plugin's args, if it is about a field of them, or its entry.
+config::Location PlaceOf(const config::Config& config, const config::Profiles& profiles,
+                         const v1beta1::ConfigProblem& problem) {
+  config::Location place;
+  if (problem.field().empty()) place = EntryOf(config, problem.profile(), problem.plugin());
+  for (const config::Profile& profile : profiles.profiles) {
+    if (profile.name != problem.profile() || place.line != 0) continue;
+    for (const config::PluginArgs& args : profile.args) {
+      if (args.name == problem.plugin()) place = args.where;
+    }
+  }
+  return place;
+}
+
 // The problems that are warnings, or all others: file, line, field, message, profile and plugin.
 std::vector<std::string> ProblemTexts(const config::Config& config,
                                       const config::Profiles& profiles,
@@ -19,14 +51,8 @@ std::vector<std::string> ProblemTexts(const config::Config& config,
   for (const v1beta1::ConfigProblem& problem : response.problems()) {
     if ((problem.severity() == v1beta1::ConfigProblem::SEVERITY_WARNING) != warnings) continue;
     std::string where = config.file;
-    for (const config::Profile& profile : profiles.profiles) {
-      if (profile.name != problem.profile()) continue;
-      for (const config::PluginArgs& args : profile.args) {
-        if (args.name != problem.plugin() || args.where.line == 0) continue;
-        where = absl::StrCat(config.file, ":", args.where.line, ":", args.where.column, ": ",
-                             args.where.path);
-      }
-    }
+    if (const config::Location place = PlaceOf(config, profiles, problem); place.line != 0)
+      absl::StrAppend(&where, ":", place.line, ":", place.column, ": ", place.path);
     if (!problem.field().empty()) absl::StrAppend(&where, ".", framework::CutText(problem.field()));
     lines.push_back(absl::StrCat(where, ": ", framework::CutText(problem.message()), " (profile \"",
                                  framework::CutText(problem.profile(), kMaxNameShown),

@@ -462,6 +462,47 @@ TEST(PlansTest, AHostWithAPointForEveryPodIsNeverSkipped) {
   EXPECT_THAT(plans->profiles.at(0).skipped, IsEmpty()) << "Permit";
 }
 
+TEST(PlansTest, AProblemOfAPluginNamesItsPlaceInTheFile) {
+  const absl::StatusOr<config::Config> config = config::ParseConfig(
+      R"(apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: p
+  plugins:
+    multiPoint: {enabled: [{name: First}, {name: Second}]}
+    reserve: {enabled: [{name: First}]}
+  pluginConfig:
+  - name: Second
+    args: {x: 1}
+)",
+      "f.yaml");
+  ASSERT_TRUE(config.ok()) << config.status();
+  config::Profiles profiles;
+  profiles.profiles.emplace_back().name = "p";
+  profiles.profiles[0].args = config->scheduler.profiles[0].plugin_config;
+  const auto text = [&](const std::string& profile, const std::string& plugin,
+                        const std::string& field) {
+    v1beta1::ConfigureResponse response;
+    v1beta1::ConfigProblem* problem = response.add_problems();
+    problem->set_profile(profile);
+    problem->set_plugin(plugin);
+    problem->set_field(field);
+    problem->set_message("wrong");
+    return std::string(ConfigureError(*config, profiles, response).message());
+  };
+  EXPECT_EQ(text("p", "First", ""),
+            "f.yaml:7:25: profiles[0].plugins.reserve.enabled[0]: wrong (profile \"p\", plugin "
+            "First)");
+  EXPECT_EQ(text("p", "Second", ""),
+            "f.yaml:6:43: profiles[0].plugins.multiPoint.enabled[1]: wrong (profile \"p\", plugin "
+            "Second)");
+  EXPECT_EQ(text("p", "Second", "x"),
+            "f.yaml:10:5: profiles[0].pluginConfig[0].args.x: wrong (profile \"p\", plugin "
+            "Second)");
+  EXPECT_EQ(text("p", "Third", ""), "f.yaml: wrong (profile \"p\", plugin Third)") << "a default";
+  EXPECT_EQ(text("q", "First", ""), "f.yaml: wrong (profile \"q\", plugin First)");
+}
+
 TEST(PlansTest, WarningsOfAHostAreNoError) {
   config::Config config;
   config.file = "f.yaml";
