@@ -83,7 +83,7 @@ constexpr Verb kVerbs[] = {
     {"generate-workload", "Generate a GPU cluster and some hours of jobs, for simulate --trace",
      simulate::trace::RunGenerateWorkload,
      FlagsOf<simulate::trace::GenerateLine, simulate::trace::GenerateFlags>},
-    {"explain", "Why does this pod have its node, or none? Asks a running shim",
+    {"explain", "Why does this pod have its node, or none? What is known of a node?",
      inspect::RunExplain, FlagsOf<inspect::ExplainLine, inspect::ExplainFlags>},
     {"queue", "Which pods wait, where in the queue, and why? Asks a running shim",
      inspect::RunQueue, FlagsOf<inspect::QueueLine, inspect::QueueFlags>},

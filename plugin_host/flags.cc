@@ -56,6 +56,10 @@ To probe instead of serving:
                             exit 0 if the host on this socket answers within 2 s ({instance}: any
                             instance of this container)
 
+To print what is known of nodes instead of serving (`outboard explain node` does this):
+  --node-facts FILE         FILE holds a serialized outboard.v1beta1.SyncRequest with nodes and ResourceSlices; prints
+                            each fact with its value and its source as JSON
+
 How to run:
   --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is
                             127.0.0.1:PORT or [::1]:PORT; with port 0 the log names the port
@@ -66,8 +70,8 @@ How to run:
 
 `outboard hosts` shows which instances a shim knows, and which of them serves.
 
-Exit codes: 0 after a drain, a change of DIR or a successful probe; 1 if it cannot listen, DIR's plugins cannot be
-used or the probe fails; 2 for an invalid command line.
+Exit codes: 0 after a drain, a change of DIR, a successful probe or printed facts; 1 if it cannot listen, DIR's plugins
+or FILE cannot be used, or the probe fails; 2 for an invalid command line.
 )";
 
 namespace {
@@ -148,6 +152,7 @@ std::vector<Row> Table(Flags* flags) {
       {"--metrics-address", "127.0.0.1:PORT or [::1]:PORT", text(&flags->metrics_address)},
       {"--install", "a file", text(&flags->install)},
       {"--remove", "a file's name", text(&flags->remove)},
+      {"--node-facts", "a file", text(&flags->node_facts)},
       {"--v", "a number, 0 or more",
        [flags](const std::string& value) {
          return absl::SimpleAtoi(value, &flags->verbosity) && flags->verbosity >= 0;
@@ -241,6 +246,11 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   Flags flags;
   if (absl::Status read = Read(args, &flags); !read.ok()) return read;
   if (flags.help || flags.version) return flags;
+  if (!flags.node_facts.empty()) {
+    if (!flags.listen.empty() || !flags.plugin_dir.empty())
+      return absl::InvalidArgumentError("--node-facts FILE needs no other flag");
+    return flags;
+  }
   if (!flags.install.empty() || !flags.remove.empty()) {
     if (flags.plugin_dir.empty() || !flags.listen.empty() ||
         flags.install.empty() == flags.remove.empty()) {

@@ -26,7 +26,8 @@ struct Flags {
   std::string plugin_dir;       // of shared objects; empty: none
   // Instead of serving: change the content of plugin_dir.
   std::string install, remove;
-  bool probe = false;  // Instead of serving: probe the host at `listen`.
+  std::string node_facts;  // Instead of serving: print what is known of the nodes in this file.
+  bool probe = false;      // Instead of serving: probe the host at `listen`.
   bool help = false;
   bool version = false;
 };

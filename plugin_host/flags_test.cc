@@ -57,6 +57,8 @@ TEST(FlagsTest, ADirectoryOfPluginsNeedsASocketForEachInstance) {
   EXPECT_TRUE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so"}).ok());
   EXPECT_FALSE(ParseFlags({"--install", "a.so"}).ok());
   EXPECT_FALSE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so", "--remove", "a.so"}).ok());
+  EXPECT_TRUE(ParseFlags({"--node-facts", "/f"}).ok());
+  EXPECT_FALSE(ParseFlags({"--node-facts", "/f", "--listen", "unix:/x"}).ok());
 }
 
 TEST(FlagsTest, ProbesASocketOnly) {

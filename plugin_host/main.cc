@@ -31,6 +31,7 @@
 #include "plugin_host/flags.h"
 #include "plugin_host/metrics/metrics_server.h"
 #include "plugin_host/metrics/prometheus_metrics.h"
+#include "plugin_host/node_facts_output.h"
 #include "plugin_host/reload/directory_watch.h"
 #include "plugin_host/reload/install.h"
 #include "plugin_host/reload/instances.h"
@@ -277,6 +278,12 @@ int Main(int argc, char** argv) {
   if (flags->version) {
     std::cout << "outboard-host " << OUTBOARD_VERSION << "\n";
     return 0;
+  }
+  if (!flags->node_facts.empty()) {
+    const absl::StatusOr<std::string> facts = NodeFactsOfFile(flags->node_facts);
+    if (facts.ok()) std::cout << *facts << "\n";
+    if (!facts.ok()) std::cerr << "outboard-host: " << facts.status().message() << "\n";
+    return facts.ok() ? 0 : kExitCannotServe;
   }
   if (flags->probe) {
     const absl::Status answered = services::ProbeListener(flags->listen, kProbeTimeout);

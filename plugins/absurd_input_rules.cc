@@ -256,33 +256,18 @@ std::vector<Rule> MakeRules() {
   constexpr double kMuch = 1e15;
   const Grammar types = AnyText({"training", "inference", "CPU-intensive", "gpu-intensive"});
   std::vector<Rule> rules = {
-      {"GPUAware", kNodeLabel, "gpu-memory-gb", Amount(1e6), kAlways},
-      {"GPUAware", kNodeLabel, "nvidia.com/gpu.memory", Amount(1024e6)},
       {"GPUAware", kNodeLabel, "gpu-generation", OneOf({"v100", "a100", "h100"}), kAlways},
-      {"GPUAware", kNodeLabel, "gpu-interconnect", AnyText({"nvlink", "NVLink", "pcie"})},
-      {"GPUAware", kNodeLabel, "nvidia.com/gpu.product", AnyText({"Tesla-V100-PCIE-16GB"})},
-      {"GPUAware", kNodeLabel, "nvidia.com/gpu.family", AnyText({"ampere", "Hopper"})},
 
-      {"GPUModelMatch", kNodeLabel, "nvidia.com/gpu.product", Product(), kAlways},
       {"GPUModelMatch", kNodeLabel, "nvidia.com/gpu.numa", Count(1023), kAlways},
       {"GPUModelMatch", kPodLabel, "accelerator.sched.io/gpu-model", Model()},
       {"GPUModelMatch", kPodAnnotation, "accelerator.sched.io/gpu-numa", Count(1023)},
 
-      {"TopologyAwareGPUGate", kNodeLabel, "nvidia.com/gpu-topology",
-       OneOf({"nvlink", "nvswitch", "pcie"}), kAlways},
-      {"TopologyAwareGPUGate", kNodeLabel, "nvidia.com/gpu-island.a", Count(4096), kAlways},
-      {"TopologyAwareGPUGate", kNodeLabel, "nvidia.com/gpu-island.b", Count(4096), kAlways},
-      {"TopologyAwareGPUGate", kNodeAnnotation, "accelerator.sched.io/gpu-islands", Islands(),
-       kAlways},
       {"TopologyAwareGPUGate", kPodLabel, "accelerator.sched.io/parallelism", Parallelism(true)},
       {"TopologyAwareGPUGate", kPodAnnotation, "accelerator.sched.io/parallelism",
        Parallelism(true)},
       {"TopologyAwareGPUGate", kPodLabel, "tensor-parallel-size", Count(1 << 20)},
       {"TopologyAwareGPUGate", kPodAnnotation, "tensor-parallel-size", Count(1 << 20)},
 
-      {"WorkloadStrategyScorer", kNodeLabel, "gpu-memory-gb", Amount(1e6), kAlways},
-      {"WorkloadStrategyScorer", kNodeLabel, "nvidia.com/gpu.memory", Amount(1024e6)},
-      {"WorkloadStrategyScorer", kNodeLabel, "nvidia.com/gpu.count", Count(4096), kAlways},
       {"WorkloadStrategyScorer", kPodLabel, "workload-type", types},
       {"WorkloadStrategyScorer", kPodAnnotation, "accelerator.sched.io/gpu-memory-gb", Amount(1e9)},
       {"WorkloadStrategyScorer", kPodAnnotation, "gpu-memory", Amount(1024e9)},
@@ -353,6 +338,25 @@ std::vector<Rule> MakeRules() {
        Exactly({"immutable", "never", ""})},
       {"StaticIP", kPodAnnotation, "networking.alibaba.com/ip-retain", Bool()},
   };
+  // The plugins that ask the SDK's node_facts.
+  for (const char* plugin :
+       {"GPUAware", "GPUModelMatch", "TopologyAwareGPUGate", "WorkloadStrategyScorer"}) {
+    const Grammar topology = OneOf({"nvlink", "nvswitch", "pcie"});
+    rules.push_back({plugin, kNodeLabel, "gpu-memory-gb", Amount(1e6), kAlways});
+    rules.push_back({plugin, kNodeLabel, "gpu-interconnect", topology, kAlways});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu-topology", topology, kAlways});
+    for (const char* island : {"nvidia.com/gpu-island.a", "nvidia.com/gpu-island.b"})
+      rules.push_back({plugin, kNodeLabel, island, Count(4096), kAlways});
+    rules.push_back(
+        {plugin, kNodeAnnotation, "accelerator.sched.io/gpu-islands", Islands(), kAlways});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.product", Product(), kAlways});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.memory", Amount(1024e6)});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.count", Count(4096), kAlways});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.replicas", Count(4096), kAlways});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.family", AnyText({"ampere", "Hopper"})});
+    rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu.compute.major", Count(1000), kAlways});
+    rules.push_back({plugin, kNodeLabel, "cloud.google.com/gke-spot", Bool(), kAlways});
+  }
   for (const char* plugin : {"TopologyAwareGPUGate", "WorkloadStrategyScorer"}) {
     rules.push_back({plugin, kPodAnnotation, "accelerator.sched.io/gpu-ids", GpuIds()});
     rules.push_back({plugin, kPodAnnotation, "volcano.sh/gpu-index", GpuIds()});

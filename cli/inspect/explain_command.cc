@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "cli/command_line.h"
+#include "cli/inspect/explain_node.h"
 #include "cli/inspect/explain_table.h"
 
 namespace outboard::inspect {
@@ -15,30 +16,42 @@ constexpr absl::Duration kExplainTimeout = absl::Seconds(60);
 
 }  // namespace
 
-const char kExplainHelp[] = R"(outboard explain: why does this pod have its node, or none?
+const char kExplainHelp[] =
+    R"(outboard explain: why does this pod have its node, or none? What is known of this node?
 
-Shows the last attempts at a pod, node by node: which plugin rejected the node and why, and the weighted scores.
+A pod: shows the last attempts at it, node by node: which plugin rejected the node and why, and the weighted scores.
 Asks a running outboard-shim, which keeps the last three attempts of each pod, in at most 64 MiB.
+
+A node: shows what plugins know of its GPUs, network and price, who published it, and what is unknown. Reads manifests;
+needs no cluster. ResourceSlices in the files count, too.
 
 Usage:
   outboard explain [pod] NAMESPACE/NAME [flags]
+  outboard explain node [NAME] -f FILE
 
 Flags:
 )" OUTBOARD_SHIM_FLAGS_HELP R"(
   --node NAME            Show only this node
+  -f, --filename FILE    Of a node: a file or directory with its manifest, or - for standard input; may be repeated
+  --host-binary PATH     Of a node: the plugin host that answers (default: outboard-host beside this program, else on
+                         PATH)
   -o, --output FORMAT    table (default; one line for all nodes with the same reason) or json (every node)
   -h, --help             Print this text
 
-Exit codes: 0 shown; 1 no attempt at the pod is on record, or the shim cannot be reached; 2 invalid usage.
+Exit codes: 0 shown; 1 no attempt at the pod is on record, no such node is in the files, or the shim cannot be reached;
+2 invalid usage.
 
-Example:
+Examples:
   outboard explain default/trainer-0 --node gpu-7
+  kubectl get node gpu-7 -o yaml | outboard explain node -f -
 )";
 
 config::FlagTable ExplainFlags(ExplainLine* line) {
   config::FlagTable flags;
   cli::AddShimFlags(&flags, &line->shim);
   flags.Text("--node", &line->node);
+  flags.Texts("-f,--filename", &line->files);
+  flags.Text("--host-binary", &line->host_binary);
   flags.Output(&line->json);
   return flags;
 }
@@ -50,6 +63,18 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
   line.help = flags.help();
   if (line.help) return line;
   std::vector<std::string> words = flags.words();
+  if (!words.empty() && (words[0] == "node" || words[0] == "nodes" || words[0] == "no")) {
+    line.of_node = true;
+    if (words.size() > 1) line.node = words[1];
+    if (absl::Status count = flags.CheckWordCount(2); !count.ok()) return count;
+    if (line.files.empty())
+      return absl::InvalidArgumentError(
+          "explain node needs -f FILE, for example: kubectl get node NAME -o yaml | outboard "
+          "explain node -f -");
+    return line;
+  }
+  if (!line.files.empty() || !line.host_binary.empty())
+    return absl::InvalidArgumentError("--filename and --host-binary are for outboard explain node");
   // As kubectl calls it.
   if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
     words.erase(words.begin());
@@ -66,6 +91,7 @@ int RunExplain(const std::vector<std::string>& arguments) {
   return cli::RunCommand(
       "explain", kExplainHelp, ParseExplain(arguments),
       [](const ExplainLine& line) -> absl::StatusOr<std::string> {
+        if (line.of_node) return ExplainNode({line.node, line.files, line.host_binary, line.json});
         const absl::StatusOr<std::string> page =
             http::GetPage(line.shim, "/explain", {{"pod", line.pod}}, kExplainTimeout);
         if (!page.ok()) return page;

@@ -1,4 +1,5 @@
-// `outboard explain`: asks a running shim why a pod has its node, or none.
+// `outboard explain`: asks a running shim why a pod has its node, or none; or a plugin host what is
+// known of a node.
 #ifndef OUTBOARD_CLI_INSPECT_EXPLAIN_COMMAND_H_
 #define OUTBOARD_CLI_INSPECT_EXPLAIN_COMMAND_H_
 
@@ -14,7 +15,10 @@ namespace outboard::inspect {
 struct ExplainLine {
   std::string pod;  // namespace/name
   http::ShimAddress shim;
-  std::string node;  // empty: all nodes
+  std::string node;                // empty: all nodes
+  bool of_node = false;            // `explain node`, which reads the files
+  std::vector<std::string> files;  // only of a node
+  std::string host_binary;         // only of a node; empty: the default
   bool json = false;
   bool help = false;
 };
@@ -26,8 +30,8 @@ config::FlagTable ExplainFlags(ExplainLine* line);
 // Errors: INVALID_ARGUMENT naming the wrong argument.
 absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& arguments);
 
-// Returns the exit code: 0 shown; 1 no attempt at the pod is on record, or the shim cannot be
-// reached; 2 invalid usage.
+// Returns the exit code: 0 shown; 1 no attempt at the pod is on record, no such node is in the
+// files, or the shim or host cannot be asked; 2 invalid usage.
 int RunExplain(const std::vector<std::string>& arguments);
 
 }  // namespace outboard::inspect

@@ -63,10 +63,17 @@ TEST(ExplainCommandTest, ReadsItsArguments) {
   EXPECT_TRUE(line->json);
   EXPECT_EQ(line->shim.server, "127.0.0.1:1");
   EXPECT_EQ(line->node, "n");
+  const auto node = ParseExplain({"node", "gpu-7", "-f", "a.yaml", "-f", "-"});
+  ASSERT_TRUE(node.ok()) << node.status();
+  EXPECT_TRUE(node->of_node);
+  EXPECT_EQ(node->node, "gpu-7");
+  EXPECT_EQ(node->files, (std::vector<std::string>{"a.yaml", "-"}));
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "the pod is missing, as NAMESPACE/NAME"},
       {{"pod"}, "the pod is missing, as NAMESPACE/NAME"},
-      {{"node", "n1"}, "unexpected argument \"n1\"; give one pod, as NAMESPACE/NAME"},
+      {{"node", "n1"}, "explain node needs -f FILE"},
+      {{"node", "n1", "n2", "-f", "-"}, "n2"},
+      {{"ns/a", "-f", "-"}, "--filename and --host-binary are for outboard explain node"},
       {{"a"}, "\"a\" is not NAMESPACE/NAME; did you mean default/a?"},
       {{"pod", "ns/a", "-o", "yaml"}, "--output must be table or json, not \"yaml\""},
       {{"pod", "ns/a", "--server"}, "--server needs a value"},

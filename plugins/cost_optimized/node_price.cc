@@ -1,20 +1,16 @@
 #include "plugins/cost_optimized/node_price.h"
 
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "plugin_host/sdk/node_facts/node_facts.h"
 
 namespace outboard::cost_optimized {
 namespace {
 
 constexpr char kInstanceTypeLabel[] = "node.kubernetes.io/instance-type";
 constexpr const char* kSpotTypes[] = {"spot", "preemptible", "low-priority"};
-constexpr char kGkeSpotLabel[] = "cloud.google.com/gke-spot";
-constexpr struct {
-  const char* key;
-  const char* value;
-} kSpotLabels[] = {{"karpenter.sh/capacity-type", "spot"},
-                   {"eks.amazonaws.com/capacityType", "SPOT"},
-                   {"kubernetes.azure.com/scalesetpriority", "spot"}};
 
 bool Says(const sdk::StringMap& labels, const std::string& key, absl::string_view value) {
   const std::string* found = sdk::FindValue(labels, key);
@@ -35,13 +31,11 @@ NodePrice ReadNodePrice(const sdk::StringMap& labels,
     const std::string lower = absl::AsciiStrToLower(*type);
     for (const char* spot : kSpotTypes) price.spot |= absl::StrContains(lower, spot);
   }
-  for (const auto& label : kSpotLabels) price.spot |= Says(labels, label.key, label.value);
   for (const auto& [key, value] : spot_labels) price.spot |= Says(labels, key, value);
-  if (const std::string* spot = sdk::FindValue(labels, kGkeSpotLabel)) {
-    const std::optional<bool> parsed = sdk::ParseBool(*spot);
-    if (!parsed) malformed->Warn(object, kGkeSpotLabel, *spot, "true or false");
-    price.spot |= parsed.value_or(false);
-  }
+  std::vector<sdk::MalformedLabel> labels_of_clouds;
+  price.spot |= sdk::ReadCapacityType(labels, &labels_of_clouds).value == sdk::CapacityType::kSpot;
+  for (const sdk::MalformedLabel& label : labels_of_clouds)
+    malformed->Warn(object, label.key, label.value, label.wanted);
   return price;
 }
 

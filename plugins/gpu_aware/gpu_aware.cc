@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,11 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_facts/node_facts.h"
+#include "plugin_host/sdk/node_facts/unknown_nodes.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/queueing_hint.h"
@@ -27,7 +29,10 @@ namespace {
 
 constexpr char kName[] = "GPUAware";
 
-const char kArgsSchema[] = R"json({
+constexpr char kUnknownNodesMetric[] = "outboard_gpu_aware_unknown_nodes";
+
+std::string ArgsSchema() {
+  return absl::StrCat(R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "minGPUMemoryGB": {"type": "number", "minimum": 0, "default": 8,
@@ -35,14 +40,17 @@ const char kArgsSchema[] = R"json({
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
     "generations": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0},
-      "description": "Further generations, or other values for v100 (7), a100 (8), h100 (9)."}}})json";
+      "description": "Further generations, or other values for v100 (7), a100 (8), h100 (9)."},
+    )json",
+                      sdk::kNodeFactsSchema, "}}");
+}
 
 constexpr int64_t kMaxGeneration = 1000;
 
 struct Args {
   double min_memory_gb = 8;
   sdk::GpuResources gpus;
-  sdk::Generations generations = {{"v100", 7}, {"a100", 8}, {"h100", 9}};
+  sdk::NodeFactsOptions facts;
 };
 
 // Why a node is too small: too few of one GPU resource (by index in the demand), or too little
@@ -64,8 +72,8 @@ struct Demand : sdk::AttemptState {
   sdk::KnownVerdicts<Lack> verdicts;
 };
 
-// A node's labels: its terms of the score, and the memory of its GPUs.
-struct NodeFacts {
+// A node's terms of the score, and the memory of its GPUs.
+struct NodeTerms {
   double memory_gb = 0;  // Of one GPU; 0 where unknown.
   double memory_term = 0;
   double interconnect_term = 0;
@@ -79,8 +87,20 @@ class GpuAware : public sdk::Plugin,
                  public sdk::QueueingHintPlugin,
                  public sdk::ClusterObserver {
  public:
-  GpuAware(Args args, const sdk::ClusterView& cluster)
-      : args_(std::move(args)), cluster_(cluster) {}
+  GpuAware(Args args, const sdk::PluginContext& context)
+      : args_(std::move(args)), cluster_(context.cluster), reader_(args_.facts) {
+    const auto unknown = [&](const char* metric_value, const char* fact, const char* then) {
+      return std::make_unique<sdk::UnknownNodes>(
+          kName, fact, then,
+          context.metrics->NewGauge(kUnknownNodesMetric, {context.profile, metric_value}));
+    };
+    unknown_memory_ =
+        unknown("memory", "the memory of its GPUs", "such nodes pass, and get no score for it");
+    unknown_generation_ =
+        unknown("generation", "the generation of its GPUs", "such nodes get no score for it");
+    unknown_topology_ =
+        unknown("topology", "how the GPUs are connected", "such nodes get no score for it");
+  }
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
@@ -163,7 +183,7 @@ class GpuAware : public sdk::Plugin,
     for (const sdk::Slot slot : nodes) {
       std::vector<sdk::ScoreTerm>& terms = explained.emplace_back();
       if (gpus.Allocatable(slot) <= 0) continue;
-      const NodeFacts& facts = facts_[slot];
+      const NodeTerms& facts = facts_[slot];
       terms = {{"free", TermsOf(gpus, slot).free},
                {"memory", facts.memory_term},
                {"interconnect", facts.interconnect_term},
@@ -184,7 +204,9 @@ class GpuAware : public sdk::Plugin,
     const std::vector<std::pair<std::string, int64_t>> demand =
         args_.gpus.DemandByName(pod.proto());
     bool helps;
-    if (change.new_node != nullptr) {
+    if (change.new_object != nullptr) {
+      helps = true;  // A ResourceSlice: something is known of a node.
+    } else if (change.new_node != nullptr) {
       helps = CouldTake(demand, *change.new_node) &&
               (change.old_node == nullptr || !CouldTake(demand, *change.old_node) ||
                std::any_of(demand.begin(), demand.end(), [&](const auto& gpus) {
@@ -205,6 +227,8 @@ class GpuAware : public sdk::Plugin,
   }
 
   void OnReset() override {
+    reader_.Clear();
+    for (sdk::UnknownNodes* unknown : UnknownFacts()) unknown->Clear();
     scores_.Clear();
     facts_.clear();
     lacks_memory_.clear();
@@ -221,28 +245,56 @@ class GpuAware : public sdk::Plugin,
     }
     const v1beta1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
-    const sdk::GpuFacts read = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
-    NodeFacts facts;
-    facts.memory_gb = read.memory_gb.value_or(0);
-    facts.memory_term = read.memory_gb.value_or(0) * 3;
-    facts.interconnect_term = read.nvlink ? 100 : 0;
-    facts.generation_term = static_cast<double>(read.generation.value_or(0) * 10);
+    const sdk::NodeFacts read = reader_.Of(node, &malformed);
+    NodeTerms facts;
+    facts.memory_gb = read.memory_gb.value.value_or(0);
+    facts.memory_term = facts.memory_gb * 3;
+    facts.interconnect_term = HasNvlink(read) ? 100 : 0;
+    facts.generation_term = static_cast<double>(read.generation.value.value_or(0) * 10);
     facts_[slot] = facts;
-    SetLacksMemory(slot, read.memory_gb && *read.memory_gb < args_.min_memory_gb);
+    SetLacksMemory(slot, LacksMemory(read));
     const std::vector<std::string>& names = args_.gpus.names();
     const bool has = std::any_of(names.begin(), names.end(),
                                  [&](const std::string& name) { return GpusOf(node, name) > 0; });
     if (std::exchange(has_gpus_[slot], has ? 1 : 0) != (has ? 1 : 0)) without_gpus_.Forget();
+    unknown_memory_->Set(slot, node.name(), has && !read.memory_gb.known());
+    unknown_generation_->Set(slot, node.name(), has && !read.generation.known());
+    unknown_topology_->Set(slot, node.name(), has && !read.topology.known());
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
-    facts_[slot] = NodeFacts();
+    facts_[slot] = NodeTerms();
     SetLacksMemory(slot, false);
+    for (sdk::UnknownNodes* unknown : UnknownFacts()) unknown->Forget(slot);
     malformed_.Forget(absl::StrCat("node ", name));
   }
 
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    ReadAgain(reader_.SetObject(object));
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    ReadAgain(reader_.RemoveObject(object));
+  }
+
  private:
+  static bool HasNvlink(const sdk::NodeFacts& facts) {
+    return facts.topology.value == sdk::GpuTopology::kNvlink ||
+           facts.topology.value == sdk::GpuTopology::kNvswitch;
+  }
+  bool LacksMemory(const sdk::NodeFacts& facts) const {
+    return facts.memory_gb.known() && *facts.memory_gb.value < args_.min_memory_gb;
+  }
+  std::array<sdk::UnknownNodes*, 3> UnknownFacts() const {
+    return {unknown_memory_.get(), unknown_generation_.get(), unknown_topology_.get()};
+  }
+  // A node whose ResourceSlices changed; empty: none.
+  void ReadAgain(const std::string& node) {
+    if (node.empty()) return;
+    if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
+    scores_.Clear();  // The node itself has not changed.
+  }
   void SetLacksMemory(sdk::Slot slot, bool lacks) {
     const uint8_t now = lacks ? 1 : 0;
     nodes_lacking_memory_ += now - std::exchange(lacks_memory_[slot], now);
@@ -262,9 +314,7 @@ class GpuAware : public sdk::Plugin,
     for (const auto& [name, need] : demand) {
       if (GpusOf(node, name) < need) return false;
     }
-    std::vector<sdk::MalformedLabel> malformed;  // Reported when the node was added.
-    const sdk::GpuFacts facts = sdk::ReadGpuFacts(node.labels(), args_.generations, &malformed);
-    return !facts.memory_gb || *facts.memory_gb >= args_.min_memory_gb;
+    return !LacksMemory(reader_.Of(node, nullptr));  // Malformed labels were reported before.
   }
 
   sdk::Verdict VerdictOf(const Demand& demand, const Lack& lack) const {
@@ -287,7 +337,7 @@ class GpuAware : public sdk::Plugin,
   Terms TermsOf(const sdk::GpuColumns& gpus, sdk::Slot slot) const {
     const int64_t allocatable = gpus.Allocatable(slot);
     if (allocatable <= 0) return {};
-    const NodeFacts& facts = facts_[slot];
+    const NodeTerms& facts = facts_[slot];
     const double allocated_percent = std::clamp(
         100.0 * static_cast<double>(gpus.Requested(slot)) / static_cast<double>(allocatable), 0.0,
         100.0);
@@ -303,7 +353,7 @@ class GpuAware : public sdk::Plugin,
       VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
       return;
     }
-    const NodeFacts& facts = facts_[node.slot()];
+    const NodeTerms& facts = facts_[node.slot()];
     VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": GPUs "
             << gpus.Requested(node.slot()) << "/" << allocatable << " allocated (" << terms.free
             << ") + memory (" << facts.memory_term << ") + interconnect ("
@@ -313,7 +363,9 @@ class GpuAware : public sdk::Plugin,
 
   const Args args_;
   const sdk::ClusterView cluster_;
-  std::vector<NodeFacts> facts_;       // By slot.
+  sdk::NodeFactsReader reader_;
+  std::unique_ptr<sdk::UnknownNodes> unknown_memory_, unknown_generation_, unknown_topology_;
+  std::vector<NodeTerms> facts_;       // By slot.
   std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
   int64_t nodes_lacking_memory_ = 0;
   std::vector<uint8_t> has_gpus_;  // By slot: of any of the resources.
@@ -331,13 +383,15 @@ Args ReadArgs(const sdk::ArgsObject& root) {
                  absl::StrCat("Invalid value: ", args.min_memory_gb, ": must not be negative"));
   }
   args.gpus = sdk::GpuResources::Read(root);
+  args.facts = sdk::ReadNodeFactsOptions(root);
+  args.facts.checks_generations = true;
   const sdk::ArgsObject generations = root.Object("generations");
   for (const std::string& key : generations.Keys()) {
     const int64_t number = generations.Int(key, 0);
     if (number < 0 || number > kMaxGeneration) {
       generations.Problem(key, sdk::InvalidValue(number, "not in valid range [0, 1000]"));
     }
-    args.generations[absl::AsciiStrToLower(key)] = number;
+    args.facts.generations[absl::AsciiStrToLower(key)] = number;
   }
   return args;
 }
@@ -350,15 +404,23 @@ sdk::PluginDescriptor Descriptor() {
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
                         v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = ArgsSchema();
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
-                           Event::ACTION_UPDATE_NODE_LABEL})};
+                           Event::ACTION_UPDATE_NODE_LABEL}),
+      sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
+  d.needed_fields = sdk::NodeFactsFields();
+  d.declared_resources = {sdk::ResourceSliceResource()};
+  d.metrics = {
+      {kUnknownNodesMetric,
+       sdk::MetricType::kGauge,
+       {"profile", "fact"},
+       "Nodes with GPUs of which no component publishes a fact: memory, generation, topology."}};
   d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers"});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<GpuAware>(ReadArgs(context.args->root()), context.cluster);
+    return std::make_unique<GpuAware>(ReadArgs(context.args->root()), context);
   };
   return d;
 }

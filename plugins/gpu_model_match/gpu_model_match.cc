@@ -9,9 +9,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_facts/node_facts.h"
+#include "plugin_host/sdk/node_facts/unknown_nodes.h"
 #include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
@@ -24,8 +25,8 @@ namespace {
 constexpr char kName[] = "GPUModelMatch";
 constexpr char kModelLabel[] = "accelerator.sched.io/gpu-model";     // Of pods.
 constexpr char kNumaAnnotation[] = "accelerator.sched.io/gpu-numa";  // Of pods.
-constexpr const char* kProductLabel = sdk::kDiscoveredProductLabel;  // Of nodes.
 constexpr char kNumaLabel[] = "nvidia.com/gpu.numa";                 // Of nodes.
+constexpr char kUnknownNodesMetric[] = "outboard_gpu_model_match_unknown_nodes";
 constexpr char kNumaWanted[] = "the number of a NUMA node";
 
 // The kubelet supports at most 8 NUMA nodes by default; this is far more than any machine has.
@@ -40,8 +41,10 @@ std::string ArgsSchema() {
   "properties": {
     "matchPartitions": {"type": "boolean", "default": true,
       "description": "Whether shared and MIG GPUs (-SHARED, -MIG-… suffix) match the model without the suffix."},
+    "unknown": {"enum": ["reject", "pass"], "default": "reject",
+      "description": "What happens with nodes of which no component publishes the model, for pods that name one."},
     )json",
-                      sdk::kGpuResourceNamesSchema, "}}");
+                      sdk::kGpuResourceNamesSchema, ",\n    ", sdk::kNodeFactsSchema, "}}");
 }
 
 // A node's GPU model, in `models_`.
@@ -64,8 +67,17 @@ class GpuModelMatch : public sdk::Plugin,
                       public sdk::QueueingHintPlugin,
                       public sdk::ClusterObserver {
  public:
-  GpuModelMatch(sdk::GpuResources gpus, bool match_partitions, const sdk::ClusterView& cluster)
-      : gpus_(std::move(gpus)), match_partitions_(match_partitions), cluster_(cluster) {}
+  GpuModelMatch(sdk::GpuResources gpus, bool match_partitions, sdk::OnUnknown unknown,
+                sdk::NodeFactsOptions facts, const sdk::PluginContext& context)
+      : gpus_(std::move(gpus)),
+        match_partitions_(match_partitions),
+        pass_unknown_(unknown == sdk::OnUnknown::kPass),
+        cluster_(context.cluster),
+        facts_(std::move(facts)),
+        unknown_nodes_(kName, "the model of its GPUs",
+                       pass_unknown_ ? "pods that name a model may use such nodes"
+                                     : "pods that name a model do not use such nodes",
+                       context.metrics->NewGauge(kUnknownNodesMetric, {context.profile})) {}
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override {
@@ -90,8 +102,8 @@ class GpuModelMatch : public sdk::Plugin,
     };
     const uint64_t no_label = sets_.Bits({Asked::kLacksLabel, 0}, block, lacks_label);
     const uint64_t match = sets_.Bits({Asked::kMatches, wanted->model}, block, matches);
-    sink.RejectAll(no_label, no_label_);
-    sink.RejectAll(~match, mismatch_);
+    if (!pass_unknown_) sink.RejectAll(no_label, no_label_);
+    sink.RejectAll(~(match | no_label), mismatch_);
   }
 
   sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
@@ -120,6 +132,7 @@ class GpuModelMatch : public sdk::Plugin,
 
   // Helpful events: a node gets the model; the pod's label names another model.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (change.new_object != nullptr) return sdk::Hint::kQueue;  // A ResourceSlice.
     if (change.new_node == nullptr) {
       const bool own = change.new_pod != nullptr && change.new_pod->uid() == pod.uid();
       return own ? sdk::Hint::kQueue : sdk::Hint::kSkip;
@@ -132,6 +145,8 @@ class GpuModelMatch : public sdk::Plugin,
   }
 
   void OnReset() override {
+    facts_.Clear();
+    unknown_nodes_.Clear();
     nodes_.clear();
     sets_.Forget();
     numa_.clear();
@@ -147,15 +162,13 @@ class GpuModelMatch : public sdk::Plugin,
     const std::string object = absl::StrCat("node ", node.name());
     NodeModel known;
     int16_t numa_of_node = kUnknownNuma;
-    if (const std::string* product = sdk::FindValue(node.labels(), kProductLabel)) {
-      const GpuModel model = ParseGpuModel(*product);
-      if (model.name.empty() || model.base.empty()) {
-        malformed_.Warn(object, kProductLabel, *product, "the name of a GPU model");
-      } else {
-        known.name = models_.Intern(model.name);
-        known.base = models_.Intern(model.base);
-      }
+    const NamedModel named = ModelOf(node, &malformed_);
+    if (named.known) {
+      known.name = models_.Intern(named.model.name);
+      known.base = models_.Intern(named.model.base);
     }
+    unknown_nodes_.Set(slot, node.name(),
+                       !named.known && gpus_.AllocatableOn(cluster_.node(slot)) > 0);
     if (const std::string* text = sdk::FindValue(node.labels(), kNumaLabel)) {
       if (auto numa = sdk::ParseCount(*text, kMaxNuma)) {
         numa_of_node = static_cast<int16_t>(*numa);
@@ -168,9 +181,17 @@ class GpuModelMatch : public sdk::Plugin,
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     nodes_[slot] = NodeModel();
+    unknown_nodes_.Forget(slot);
     sets_.Forget();
     numa_[slot] = kUnknownNuma;
     malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.SetObject(object));
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.RemoveObject(object));
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     if (malformed_.warned() > 0) malformed_.Forget(NameOf(pod.pod));
@@ -206,16 +227,38 @@ class GpuModelMatch : public sdk::Plugin,
               << ": " << scores[i] << " of " << kOutOf;
     }
   }
+  struct NamedModel {
+    bool known = false;
+    GpuModel model;
+  };
+  // `malformed` may be null.
+  NamedModel ModelOf(const v1beta1::Node& node, sdk::MalformedValues* malformed) const {
+    std::vector<sdk::MalformedLabel> labels;
+    const sdk::NodeFacts facts = facts_.Of(node, malformed == nullptr ? nullptr : &labels);
+    for (const sdk::MalformedLabel& label : labels)
+      malformed->Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
+    NamedModel named;
+    named.known = facts.model.known();
+    if (named.known) named.model = ParseGpuModel(*facts.model.value);
+    return named;
+  }
   bool Has(const v1beta1::Node& node, const std::string& wanted) const {
-    const std::string* product = sdk::FindValue(node.labels(), kProductLabel);
-    if (product == nullptr) return false;
-    const GpuModel model = ParseGpuModel(*product);
-    return wanted == model.name || (match_partitions_ && wanted == model.base);
+    const NamedModel named = ModelOf(node, nullptr);
+    if (!named.known) return pass_unknown_;
+    return wanted == named.model.name || (match_partitions_ && wanted == named.model.base);
+  }
+  // A node whose ResourceSlices changed; empty: none.
+  void ReadAgain(const std::string& node) {
+    if (node.empty()) return;
+    if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
   }
 
   const sdk::GpuResources gpus_;
   const bool match_partitions_;
+  const bool pass_unknown_;
   const sdk::ClusterView cluster_;
+  sdk::NodeFactsReader facts_;
+  sdk::UnknownNodes unknown_nodes_;
   const sdk::Verdict no_label_ = sdk::Verdict::Unresolvable("Node does not have a GPU model label");
   const sdk::Verdict mismatch_ = sdk::Verdict::Unresolvable("GPU model mismatch");
   // Names and bases of present and past nodes' models; pods' models are only looked up.
@@ -239,9 +282,16 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
                         v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
-  d.wake_up_events = {sdk::WakeOn("Pod", {Event::ACTION_UPDATE_POD_LABEL}),
-                      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL})};
+  d.wake_up_events = {
+      sdk::WakeOn("Pod", {Event::ACTION_UPDATE_POD_LABEL}),
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
+      sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = {sdk::AnnotationField(kNumaAnnotation)};
+  d.declared_resources = {sdk::ResourceSliceResource()};
+  d.metrics = {{kUnknownNodesMetric,
+                sdk::MetricType::kGauge,
+                {"profile"},
+                "Nodes with GPUs of which no component publishes the model."}};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kModelLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
@@ -249,7 +299,10 @@ sdk::PluginDescriptor Descriptor() {
     const sdk::ArgsObject root = context.args->root();
     sdk::GpuResources gpus = sdk::GpuResources::Read(root);
     const bool match_partitions = root.Bool("matchPartitions", true);
-    return std::make_unique<GpuModelMatch>(std::move(gpus), match_partitions, context.cluster);
+    const sdk::OnUnknown unknown =
+        sdk::ReadOnUnknown(root, sdk::OnUnknown::kReject, /*may_score=*/false);
+    return std::make_unique<GpuModelMatch>(std::move(gpus), match_partitions, unknown,
+                                           sdk::ReadNodeFactsOptions(root), context);
   };
   return d;
 }

@@ -17,9 +17,12 @@
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/log_name.h"
+#include "plugin_host/sdk/node_facts/node_facts.h"
+#include "plugin_host/sdk/node_facts/unknown_nodes.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
+#include "plugin_host/sdk/score.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/topology_aware_gpu_gate/gpu_islands.h"
 #include "plugins/topology_aware_gpu_gate/node_topology.h"
@@ -31,6 +34,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr char kName[] = "TopologyAwareGPUGate";
+constexpr char kUnknownNodesMetric[] = "outboard_topology_aware_gpu_gate_unknown_nodes";
 constexpr char kMayFit[] = "MayFit", kMustFit[] = "MustFit";
 
 std::string ArgsSchema() {
@@ -42,17 +46,21 @@ std::string ArgsSchema() {
       "description": "Topologies that tensor-parallel pods accept."},
     "unknownDevices": {"enum": ["MayFit", "MustFit"], "default": "MayFit",
       "description": "If the ids of GPUs in use are unknown: whether the pod may fit an island, or must fit for every arrangement."},
+    "unknown": {"enum": ["pass", "reject", "score-last"], "default": "pass",
+      "description": "What happens with nodes of which no component publishes how their GPUs are connected."},
     "slowCall": {"type": "string", "default": "50ms",
       "description": "Log a warning if Filter for a pod takes longer."},
     )json",
-                      sdk::kGpuResourceNamesSchema, "}}");
+                      sdk::kGpuResourceNamesSchema, ",\n    ", sdk::kNodeFactsSchema, "}}");
 }
 
 struct Args {
   sdk::GpuResources gpus;
   std::vector<Topology> required_topologies;
   bool must_fit = false;
+  sdk::OnUnknown unknown = sdk::OnUnknown::kPass;
   absl::Duration slow_call;
+  sdk::NodeFactsOptions facts;
 };
 
 // A pod's request.
@@ -73,17 +81,42 @@ struct FilterState : sdk::AttemptState {
 
 class TopologyAwareGpuGate : public sdk::Plugin,
                              public sdk::FilterPlugin,
+                             public sdk::PreScorePlugin,
+                             public sdk::ScorePlugin,
                              public sdk::QueueingHintPlugin,
                              public sdk::ClusterObserver {
  public:
-  TopologyAwareGpuGate(Args args, const sdk::ClusterView& cluster)
-      : args_(std::move(args)), cluster_(cluster) {}
+  TopologyAwareGpuGate(Args args, const sdk::PluginContext& context)
+      : args_(std::move(args)),
+        cluster_(context.cluster),
+        facts_(args_.facts),
+        unknown_nodes_(kName, "how the GPUs are connected",
+                       args_.unknown == sdk::OnUnknown::kReject
+                           ? "parallel pods do not use such nodes"
+                           : "parallel pods may use such nodes",
+                       context.metrics->NewGauge(kUnknownNodesMetric, {context.profile})) {}
 
   void Filter(const sdk::Attempt& attempt, const sdk::NodeBlock& block,
               sdk::FilterSink& sink) const override;
+  // Scores only with `unknown: score-last`: nodes of which nothing is known get 0.
+  sdk::Verdict PreScore(const sdk::Attempt& attempt, absl::Span<const sdk::Slot>) const override {
+    if (args_.unknown != sdk::OnUnknown::kScoreLast || unknown_nodes_.count() == 0)
+      return sdk::Verdict::Skip();
+    return DemandOf(attempt.pod().proto()).concerned() ? sdk::Verdict::Success()
+                                                       : sdk::Verdict::Skip();
+  }
+  sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const override {
+    const bool scores = !PreScore(attempt, nodes).skip();
+    for (size_t i = 0; i < nodes.size(); ++i)
+      raw[i] = scores && !topologies_[nodes[i]].unknown ? sdk::kMaxScore : 0;
+    return sdk::Verdict::Success();
+  }
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override;
 
   void OnReset() override {
+    facts_.Clear();
+    unknown_nodes_.Clear();
     topologies_.clear();
     columns_.clear();
     roomiest_.Clear();
@@ -97,18 +130,29 @@ class TopologyAwareGpuGate : public sdk::Plugin,
       columns_.resize(slot + 1);
     }
     const v1beta1::Node& node = cluster_.node(slot).proto();
-    topologies_[slot] = ReadNodeTopology(
-        node, [&](absl::string_view key, absl::string_view value, absl::string_view wanted) {
-          malformed_.Warn(absl::StrCat("node ", node.name()), key, value, wanted);
-        });
+    const std::string object = absl::StrCat("node ", node.name());
+    std::vector<sdk::MalformedLabel> malformed;
+    topologies_[slot] = TopologyOf(facts_.Of(node, &malformed), PassesUnknown());
+    for (const sdk::MalformedLabel& label : malformed)
+      malformed_.Warn(object, label.key, label.value, label.wanted);
+    const int64_t allocatable = AllocatableOf(node);
+    unknown_nodes_.Set(slot, node.name(), topologies_[slot].unknown && allocatable > 1);
     columns_[slot] = NodeColumn();
-    columns_[slot].topology_will_do = TopologyWillDo(topologies_[slot].topology);
-    columns_[slot].largest_island = topologies_[slot].LargestIsland(AllocatableOf(node));
+    columns_[slot].topology_will_do = TopologyWillDo(topologies_[slot]);
+    columns_[slot].largest_island = topologies_[slot].LargestIsland(allocatable);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     topologies_[slot] = NodeTopology();
     columns_[slot] = NodeColumn();
+    unknown_nodes_.Forget(slot);
     malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.SetObject(object));
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.RemoveObject(object));
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
     if (pod.pod.annotations().empty()) return;
@@ -136,9 +180,17 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     return demand;
   }
   FilterState& StateOf(const sdk::Attempt& attempt) const;
-  bool TopologyWillDo(Topology topology) const {
+  bool PassesUnknown() const { return args_.unknown != sdk::OnUnknown::kReject; }
+  bool TopologyWillDo(const NodeTopology& node) const {
+    if (node.topology == Topology::kUnknown) return PassesUnknown();
     return std::find(args_.required_topologies.begin(), args_.required_topologies.end(),
-                     topology) != args_.required_topologies.end();
+                     node.topology) != args_.required_topologies.end();
+  }
+  // A node whose ResourceSlices changed; empty: none.
+  void ReadAgain(const std::string& node) {
+    if (node.empty()) return;
+    if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
+    roomiest_.Clear();  // The node itself has not changed.
   }
   struct KnownGpus {
     sdk::GpuSet ids = 0;
@@ -154,12 +206,14 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   int64_t AllocatableOf(const v1beta1::Node& node) const;
   // Whether the node could take the pod if it were empty.
   bool CouldTake(const Demand& demand, const NodeTopology& topology, int64_t allocatable) const {
-    return (!demand.parallelism.tensor || TopologyWillDo(topology.topology)) &&
+    return (!demand.parallelism.tensor || TopologyWillDo(topology)) &&
            (!demand.parallelism.data || topology.LargestIsland(allocatable) >= demand.gpus);
   }
 
   const Args args_;
   const sdk::ClusterView cluster_;
+  sdk::NodeFactsReader facts_;
+  sdk::UnknownNodes unknown_nodes_;
   const sdk::Verdict wrong_topology_ =
       sdk::Verdict::Unresolvable("Tensor parallelism demands NVLink/NVSwitch fabric");
   std::vector<NodeTopology> topologies_;  // By slot.
@@ -247,7 +301,7 @@ bool TopologyAwareGpuGate::HasRoom(FilterState& state, const sdk::GpuColumns& gp
   ListIslands(topologies_[slot], known, &state.islands);
   sdk::GpuSet known_ids = 0;  // GPUs whose island is known.
   int64_t in_islands = 0;
-  for (const NodeTopology::Island& island : topologies_[slot].islands) {
+  for (const sdk::GpuIsland& island : topologies_[slot].islands) {
     known_ids |= island.ids;
     in_islands += island.gpus;
   }
@@ -270,7 +324,7 @@ int64_t TopologyAwareGpuGate::RoomiestIsland(FilterState& state, const sdk::Node
 void TopologyAwareGpuGate::ListIslands(const NodeTopology& topology, const KnownGpus& known,
                                        std::vector<IslandUse>* islands) {
   islands->clear();
-  for (const NodeTopology::Island& island : topology.islands)
+  for (const sdk::GpuIsland& island : topology.islands)
     islands->push_back({island.gpus, std::popcount(island.ids & known.ids)});
 }
 
@@ -290,15 +344,17 @@ sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
   const auto hint = [](bool helps) { return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip; };
   if (change.new_node != nullptr) {
     const Demand demand = DemandOf(pod.proto());
-    const auto ignore = [](absl::string_view, absl::string_view, absl::string_view) {};
-    const NodeTopology now = ReadNodeTopology(*change.new_node, ignore);
     const int64_t gpus_now = AllocatableOf(*change.new_node);
+    // Malformed labels were reported when the node was added.
+    const NodeTopology now = TopologyOf(facts_.Of(*change.new_node, nullptr), PassesUnknown());
     if (!CouldTake(demand, now, gpus_now)) return sdk::Hint::kSkip;
     if (change.old_node == nullptr) return sdk::Hint::kQueue;
-    const NodeTopology before = ReadNodeTopology(*change.old_node, ignore);
+    const NodeTopology before = TopologyOf(facts_.Of(*change.old_node, nullptr), PassesUnknown());
     const int64_t gpus_before = AllocatableOf(*change.old_node);
     return hint(!CouldTake(demand, before, gpus_before) || now != before || gpus_now > gpus_before);
   }
+  // A ResourceSlice: something is known of a node.
+  if (change.new_object != nullptr) return sdk::Hint::kQueue;
   if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
   const v1beta1::Pod* before = change.old_pod;
   if (before == nullptr) return sdk::Hint::kSkip;
@@ -333,6 +389,8 @@ Args ReadArgs(const sdk::ArgsObject& root) {
   if (unknown_devices != kMayFit && unknown_devices != kMustFit)
     root.Problem("unknownDevices", sdk::NotSupported(unknown_devices, {kMayFit, kMustFit}));
   args.must_fit = unknown_devices == kMustFit;
+  args.unknown = sdk::ReadOnUnknown(root, sdk::OnUnknown::kPass, /*may_score=*/true);
+  args.facts = sdk::ReadNodeFactsOptions(root);
   args.slow_call = root.Duration("slowCall", absl::Milliseconds(50));
   if (args.slow_call < absl::ZeroDuration()) {
     root.Problem("slowCall",
@@ -348,22 +406,30 @@ sdk::PluginDescriptor Descriptor() {
   using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
-  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER};
+  d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
+                        v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
   // UPDATE_OTHER of pods: annotations.
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
                           Event::ACTION_UPDATE_POD_SCALE_DOWN, Event::ACTION_UPDATE_OTHER}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
-                           Event::ACTION_UPDATE_NODE_LABEL, Event::ACTION_UPDATE_NODE_ANNOTATION})};
+                           Event::ACTION_UPDATE_NODE_LABEL, Event::ACTION_UPDATE_NODE_ANNOTATION}),
+      sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = ParallelismFields();
   for (std::string& field : sdk::GpuIdFields()) d.needed_fields.push_back(std::move(field));
-  d.needed_fields.push_back(absl::StrCat("Node.metadata.annotations['", kIslandsAnnotation, "']"));
+  for (std::string& field : sdk::NodeFactsFields()) d.needed_fields.push_back(std::move(field));
+  d.declared_resources = {sdk::ResourceSliceResource()};
+  d.metrics = {
+      {kUnknownNodesMetric,
+       sdk::MetricType::kGauge,
+       {"profile"},
+       "Nodes with several GPUs of which no component publishes how these are connected."}};
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", "metadata.ownerReferences", "metadata.labels"});
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<TopologyAwareGpuGate>(ReadArgs(context.args->root()), context.cluster);
+    return std::make_unique<TopologyAwareGpuGate>(ReadArgs(context.args->root()), context);
   };
   return d;
 }

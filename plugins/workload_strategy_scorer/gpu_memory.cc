@@ -106,20 +106,12 @@ MemoryDemand GpuMemory::DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* 
   return {0, gpus};
 }
 
-NodeMemory ReadNodeMemory(const sdk::StringMap& labels,
-                          std::vector<sdk::MalformedLabel>* malformed) {
+NodeMemory NodeMemoryOf(const sdk::NodeFacts& facts) {
   NodeMemory memory;
-  std::vector<sdk::MalformedLabel> problems;
-  const sdk::GpuFacts facts = sdk::ReadGpuFacts(labels, {}, &problems);
-  for (sdk::MalformedLabel& problem : problems) {
-    // GPU generations do not matter here.
-    if (problem.key != sdk::kGenerationLabel) malformed->push_back(std::move(problem));
-  }
-  if (facts.memory_gb && *facts.memory_gb > 0) memory.mib_per_gpu = *facts.memory_gb * kMibPerGb;
-  if (const std::string* text = sdk::FindValue(labels, kCountLabel)) {
-    memory.gpus = sdk::ParseCount(*text, kMaxGpus);
-    if (!memory.gpus) malformed->push_back({kCountLabel, *text, "a number of GPUs"});
-  }
+  if (facts.memory_gb.known() && *facts.memory_gb.value > 0)
+    memory.mib_per_gpu = *facts.memory_gb.value * kMibPerGb;
+  // What is concluded from resources is about the wrong ones if args name others.
+  if (facts.gpus.source != sdk::FactSource::kConclusion) memory.gpus = facts.gpus.value;
   return memory;
 }
 

@@ -9,9 +9,9 @@
 
 #include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
-#include "plugin_host/sdk/gpu_facts.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_facts/facts.h"
 
 namespace outboard::workload_strategy_scorer {
 
@@ -19,8 +19,6 @@ namespace outboard::workload_strategy_scorer {
 inline constexpr char kMemoryAnnotation[] = "accelerator.sched.io/gpu-memory-gb";  // GB.
 inline constexpr char kKaiMemoryAnnotation[] = "gpu-memory";                       // MiB.
 inline constexpr char kKaiDevicesAnnotation[] = "gpu-fraction-num-devices";
-// Node label of GPU Feature Discovery: the physical GPUs, however they are shared.
-inline constexpr char kCountLabel[] = "nvidia.com/gpu.count";
 
 // An extended resource that is GPU memory.
 struct MemoryResource {
@@ -58,10 +56,9 @@ extern const char kGpuMemoryResourcesSchema[];
 // A node's GPU memory.
 struct NodeMemory {
   std::optional<double> mib_per_gpu;  // nullopt: unknown.
-  std::optional<int64_t> gpus;        // From GPU Feature Discovery; nullopt: use allocatable.
+  std::optional<int64_t> gpus;        // Physical ones, as published; nullopt: use allocatable.
 };
-NodeMemory ReadNodeMemory(const sdk::StringMap& labels,
-                          std::vector<sdk::MalformedLabel>* malformed);
+NodeMemory NodeMemoryOf(const sdk::NodeFacts& facts);
 
 }  // namespace outboard::workload_strategy_scorer
 

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "plugin_host/sdk/node_facts/node_facts.h"
 #include "plugin_host/sdk/testing/builders.h"
 
 namespace outboard::workload_strategy_scorer {
@@ -86,7 +87,10 @@ TEST(GpuMemoryTest, MemoryOfNodes) {
   std::vector<sdk::MalformedLabel> malformed;
   const auto read = [&](const std::map<std::string, std::string>& labels) {
     malformed.clear();
-    return ReadNodeMemory({labels.begin(), labels.end()}, &malformed);
+    v1beta1::Node node;
+    node.mutable_labels()->insert(labels.begin(), labels.end());
+    (*node.mutable_allocatable()->mutable_scalar())["nvidia.com/gpu"] = 2;
+    return NodeMemoryOf(sdk::NodeFactsReader().Of(node, &malformed));
   };
   EXPECT_THAT(read({}), FieldsAre(std::nullopt, std::nullopt));
   EXPECT_THAT(read({{"gpu-memory-gb", "80"}, {"nvidia.com/gpu.count", "8"}}),

@@ -15,6 +15,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_facts/node_facts.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
@@ -45,7 +46,7 @@ std::string ArgsSchema() {
         "description": "The share above which the node is too full."}}},
     )json",
                       sdk::WorkloadTypesSchema(), ",\n    ", kGpuMemoryResourcesSchema, ",\n    ",
-                      sdk::kGpuResourceNamesSchema, "}}");
+                      sdk::kGpuResourceNamesSchema, ",\n    ", sdk::kNodeFactsSchema, "}}");
 }
 
 struct Args {
@@ -53,6 +54,7 @@ struct Args {
   double high = 0.8;
   sdk::WorkloadTypes types;
   GpuMemory memory;
+  sdk::NodeFactsOptions facts;
 };
 
 // The longest possible run of free GPUs on a node with `gpus` GPUs, if `known` are in use.
@@ -71,7 +73,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
                                public sdk::ClusterObserver {
  public:
   WorkloadStrategyScorer(Args args, const sdk::ClusterView& cluster)
-      : args_(std::move(args)), cluster_(cluster) {}
+      : args_(std::move(args)), cluster_(cluster), facts_(args_.facts) {}
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const Slot> nodes,
                      absl::Span<int64_t> raw) const override {
@@ -111,6 +113,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
 
   void OnReset() override {
+    facts_.Clear();
     uses_.Clear();
     rooms_.Clear();
     nodes_.clear();
@@ -120,13 +123,20 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   void OnNodeChanged(Slot slot) override {
     const v1beta1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
-    At(slot).memory = ReadNodeMemory(node.labels(), &malformed);
+    At(slot).memory = NodeMemoryOf(facts_.Of(node, &malformed));
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   }
   void OnNodeRemoved(Slot slot, const std::string& name) override {
     At(slot).memory = NodeMemory();
     malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.SetObject(object));
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    ReadAgain(facts_.RemoveObject(object));
   }
   void OnPodAddedToNode(const sdk::PodRecord& record, Slot slot) override {
     PodFacts facts;
@@ -163,6 +173,13 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     int64_t inference_gpus = 0;  // Whole ones.
     int64_t known_pods = 0;      // Pods with known GPU ids.
   };
+
+  // A node whose ResourceSlices changed; empty: none.
+  void ReadAgain(const std::string& node) {
+    if (node.empty()) return;
+    if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
+    uses_.Clear();  // The node itself has not changed.
+  }
 
   const sdk::GpuResources& gpus() const { return args_.memory.gpus(); }
   NodeFacts& At(Slot slot) {
@@ -227,6 +244,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
 
   const Args args_;
   const sdk::ClusterView cluster_;
+  sdk::NodeFactsReader facts_;
   std::vector<NodeFacts> nodes_;  // By slot.
   // Derived from nodes_ and from the GPUs in use.
   mutable sdk::NodeMemo<NodeUse> uses_;
@@ -297,6 +315,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
   }
   args.types = sdk::WorkloadTypes::Read(root);
   args.memory = GpuMemory::Read(root);
+  args.facts = sdk::ReadNodeFactsOptions(root);
   return args;
 }
 
@@ -308,6 +327,7 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
   d.needed_fields = sdk::GpuIdFields();
+  d.declared_resources = {sdk::ResourceSliceResource()};
   for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})
     d.needed_fields.push_back(sdk::AnnotationField(key));
   d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "metadata.ownerReferences",

@@ -4,7 +4,13 @@ set(in COMPONENT package EXCLUDE_FROM_ALL)
 
 install(TARGETS outboard outboard-host outboard-shim outboard-gpu-islands RUNTIME DESTINATION bin ${in})
 
-install(FILES ${OUTBOARD_SDK_HEADERS} ${CMAKE_BINARY_DIR}/plugin_host/sdk/abi_digest.h DESTINATION include/plugin_host/sdk ${in})
+# Headers keep their folders.
+set(node_facts_headers ${OUTBOARD_SDK_HEADERS})
+list(FILTER node_facts_headers INCLUDE REGEX "/sdk/node_facts/")
+set(other_headers ${OUTBOARD_SDK_HEADERS})
+list(FILTER other_headers EXCLUDE REGEX "/sdk/node_facts/")
+install(FILES ${other_headers} ${CMAKE_BINARY_DIR}/plugin_host/sdk/abi_digest.h DESTINATION include/plugin_host/sdk ${in})
+install(FILES ${node_facts_headers} DESTINATION include/plugin_host/sdk/node_facts ${in})
 install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/testing ${in} FILES_MATCHING PATTERN *.h)
 install(DIRECTORY ${CMAKE_BINARY_DIR}/outboard DESTINATION include ${in} FILES_MATCHING PATTERN *.pb.h PATTERN *.grpc.pb.h EXCLUDE
   PATTERN v1alpha1 EXCLUDE)

@@ -1,0 +1,43 @@
+#include "plugin_host/node_facts_output.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace outboard::plugin_host {
+namespace {
+
+TEST(NodeFactsOutputTest, EveryFactHasAValueOrPublishers) {
+  v1beta1::SyncRequest changes;
+  v1beta1::Node& node = *changes.add_changes()->mutable_node_upsert()->mutable_node();
+  node.set_name("n");
+  (*node.mutable_labels())["nvidia.com/gpu.product"] = "NVIDIA-H100-80GB-HBM3";
+  (*node.mutable_labels())["nvidia.com/gpu.count"] = "8";
+  (*node.mutable_labels())["gpu-memory-gb"] = "lots";
+  const auto whole = nlohmann::json::parse(NodeFactsJson(changes));
+  ASSERT_EQ(whole["nodes"].size(), 1u);
+  const auto& read = whole["nodes"][0];
+  EXPECT_EQ(read["name"], "n");
+  EXPECT_EQ(read["malformed"].size(), 1u);
+  EXPECT_EQ(read["malformed"][0]["key"], "gpu-memory-gb");
+  std::map<std::string, nlohmann::json> facts;
+  for (const auto& fact : read["facts"]) {
+    facts[fact["fact"].get<std::string>()] = fact;
+    EXPECT_EQ(fact["value"].is_null(), fact.contains("publishers")) << fact;
+  }
+  EXPECT_EQ(facts.at("model")["value"], "NVIDIA-H100-80GB-HBM3");
+  EXPECT_EQ(facts.at("model")["origin"], "label nvidia.com/gpu.product");
+  EXPECT_EQ(facts.at("NVLink in the node")["value"], "nvswitch");
+  EXPECT_EQ(facts.at("NVLink islands")["value"], "8 GPUs");
+  EXPECT_TRUE(facts.at("memory of a GPU")["value"].is_null());
+  EXPECT_TRUE(facts.at("capacity type")["value"].is_null());
+}
+
+TEST(NodeFactsOutputTest, AFileThatIsNoneIsAnError) {
+  EXPECT_FALSE(NodeFactsOfFile("/nonexistent").ok());
+}
+
+}  // namespace
+}  // namespace outboard::plugin_host
