@@ -117,6 +117,12 @@ claims_host() { # TIER
   step "$1" "the host for claims" alone env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
 }
 
+build_numa_answers() {
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  configure release -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_BUILD_TESTS=ON
+  compile release numa_answers
+}
+
 tier_go() {
   alone need_go
   build_product "${programs[@]}"
@@ -129,6 +135,8 @@ tier_go() {
   go_module=plugins/dynamic_resources/host go_tests go "the host for claims, called as a shim calls it" -timeout 10m ./...
   step go "the conformance kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
+  alone build_numa_answers
+  go_module=integration/numa go_tests go "NUMA zones as NodeResourceTopologyMatch decides" -timeout 20m ./...
 }
 
 # Debian's Prometheus, unpacked but not installed, because an installed package starts a service.

@@ -53,7 +53,7 @@ run_check() {
   if [[ ${#go[@]} -gt 0 ]]; then
     gofmt -w "${go[@]}"
     local packages
-    mapfile -t packages < <(printf '%s\n' "${go[@]}" | sed -n 's,^integration/,./,p' | xargs --no-run-if-empty -n 1 dirname | grep -v '^./examples' | sort -u)
+    mapfile -t packages < <(printf '%s\n' "${go[@]}" | sed -n 's,^integration/,./,p' | xargs --no-run-if-empty -n 1 dirname | grep -vE '^./(examples|numa)' | sort -u)
     [[ ${#packages[@]} == 0 ]] || (cd integration && go vet "${packages[@]}") || failed=1
     say "Go changed: ./dev test go cluster runs its tests"
   fi
