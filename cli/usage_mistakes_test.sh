@@ -147,7 +147,7 @@ done
 for verb in $(./dev help | awk '/^  [a-z]/ && $1 != "cluster" { print $1 }' | sort -u); do has "./dev $verb"; done
 has outboard-shim
 has outboard-host
-has outboard-gpu-islands
+has outboard-node-probe
 
 if [[ $write == --write ]]; then
   { printf '%s' "$head"; cat ../written; } >"$table"

@@ -134,6 +134,29 @@ Grammar Islands() {
            "0-3 nvlink", "nvlink 0-99"}};
 }
 
+// Pods with their GPU ids, separated by `;`: up to 32 KiB, no pod twice.
+Grammar PodGpus() {
+  return {[](const std::string& text, const Context&) {
+            if (text.empty()) return true;
+            if (text.size() > 32768) return false;
+            std::set<std::string> seen;
+            for (const std::string& part : std::vector<std::string>(absl::StrSplit(text, ';'))) {
+              const std::pair<std::string, std::string> sides =
+                  absl::StrSplit(part, absl::MaxSplits('=', 1));
+              std::set<int> ids;
+              const size_t slash = sides.first.find('/');
+              if (slash == std::string::npos || slash == 0 || slash + 1 == sides.first.size())
+                return false;
+              if (!IsGpuIds(sides.second, &ids)) return false;
+              if (!seen.insert(sides.first).second) return false;
+            }
+            return true;
+          },
+          {"", "default/p0=0", "default/p0=0-3;default/p1=4,5"},
+          {"default/p0", "default/p0=", "p0=0", "default/p0=0;default/p0=1", "default/p0=64",
+           "default/p0=0;", "/=0"}};
+}
+
 // Names separated by commas, optional blanks around them: up to 32, no duplicates, not empty.
 bool AreNames(const std::string& text, std::vector<std::string>* names) {
   std::set<std::string> seen;
@@ -262,12 +285,16 @@ std::vector<Rule> MakeRules() {
       {"GPUModelMatch", kPodLabel, "accelerator.sched.io/gpu-model", Model()},
       {"GPUModelMatch", kPodAnnotation, "accelerator.sched.io/gpu-numa", Count(1023)},
 
+      {"TopologyAwareGPUGate", kNodeAnnotation, "accelerator.sched.io/pod-gpus", PodGpus(),
+       kAlways},
       {"TopologyAwareGPUGate", kPodLabel, "accelerator.sched.io/parallelism", Parallelism(true)},
       {"TopologyAwareGPUGate", kPodAnnotation, "accelerator.sched.io/parallelism",
        Parallelism(true)},
       {"TopologyAwareGPUGate", kPodLabel, "tensor-parallel-size", Count(1 << 20)},
       {"TopologyAwareGPUGate", kPodAnnotation, "tensor-parallel-size", Count(1 << 20)},
 
+      {"WorkloadStrategyScorer", kNodeAnnotation, "accelerator.sched.io/pod-gpus", PodGpus(),
+       kAlways},
       {"WorkloadStrategyScorer", kPodLabel, "workload-type", types},
       {"WorkloadStrategyScorer", kPodAnnotation, "accelerator.sched.io/gpu-memory-gb", Amount(1e9)},
       {"WorkloadStrategyScorer", kPodAnnotation, "gpu-memory", Amount(1024e9)},

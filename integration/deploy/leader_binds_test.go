@@ -16,28 +16,40 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// shimOf returns a client with a token of the shims' account; unless pod is nil it is bound to the pod, as the kubelet's.
-func (c *cluster) shimOf(pod *corev1.Pod) kubernetes.Interface {
+// boundToken returns a token of an account; unless pod is nil it is bound to the pod, as the kubelet's.
+func (c *cluster) boundToken(namespace, account string, pod *corev1.Pod) string {
 	c.Helper()
 	request := &authenticationv1.TokenRequest{}
 	if pod != nil {
 		request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID}
 	}
-	answer, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(c.Context(), "outboard-shim", request, metav1.CreateOptions{})
+	answer, err := c.client.CoreV1().ServiceAccounts(namespace).CreateToken(c.Context(), account, request, metav1.CreateOptions{})
 	if err != nil {
 		c.Fatal(err)
 	}
+	return answer.Status.Token
+}
+
+// clientWith returns a client with a token.
+func (c *cluster) clientWith(token string) kubernetes.Interface {
+	c.Helper()
 	config, err := c.RESTConfig()
 	if err != nil {
 		c.Fatal(err)
 	}
 	config = rest.AnonymousClientConfig(config)
-	config.BearerToken, config.QPS = answer.Status.Token, -1
+	config.BearerToken, config.QPS = token, -1
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		c.Fatal(err)
 	}
 	return client
+}
+
+// shimOf returns a client with a token of the shims' account, bound to the pod unless that is nil.
+func (c *cluster) shimOf(pod *corev1.Pod) kubernetes.Interface {
+	c.Helper()
+	return c.clientWith(c.boundToken(namespace, "outboard-shim", pod))
 }
 
 // bind sends a binding; dry, unless it is for real.

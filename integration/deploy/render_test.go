@@ -43,6 +43,7 @@ func installations(t *testing.T) []installation {
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
 		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
+		{name: "probed", values: map[string]any{"nodeProbe": map[string]any{"enabled": true}}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 	}
@@ -207,7 +208,7 @@ func TestVersions(t *testing.T) {
 		t.Errorf("the chart is for %s, the sources are %s", chart.Metadata.AppVersion, version[1])
 	}
 	images := 0
-	for _, object := range append(kustomized(t, "mtls"), kustomized(t, "sidecar")...) {
+	for _, object := range slices.Concat(kustomized(t, "mtls"), kustomized(t, "sidecar"), kustomized(t, "components/node-probe")) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			images++
@@ -216,7 +217,7 @@ func TestVersions(t *testing.T) {
 			}
 		}
 	}
-	if images != 5 {
+	if images != 6 {
 		t.Errorf("%d images", images)
 	}
 }

@@ -21,7 +21,7 @@ The help text of every program and verb. A test holds this page against the prog
 TEXT
   help_of outboard-shim outboard-shim
   help_of outboard-host outboard-host
-  help_of outboard-gpu-islands outboard-gpu-islands
+  help_of outboard-node-probe outboard-node-probe
   help_of outboard outboard
   local verb
   # The verbs are those that `outboard --help` lists; `new` and `plugin` have verbs of their own.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# host_packages_test.sh OUTBOARD-HOST: the packages that the Dockerfiles of hosts install have every library that the
+# host_packages_test.sh PROGRAM DOCKERFILE…: the packages that the Dockerfiles install have every library that the
 # program needs. `./dev test guide` and `./dev images` build and run the images.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 host=$1
+shift
 command -v dpkg-query >/dev/null || { echo "skipped: no Debian packages here"; exit 0; }
 
 # The Debian packages of the libraries that the program names itself.
@@ -30,13 +31,13 @@ closure() {
 }
 
 failed=0
-for file in Dockerfile.host sdk/templates/cpp/Dockerfile; do
+for file in "$@"; do
   # The last stage, with continued lines joined.
   mapfile -t named < <(sed -e ':a' -e '/\\$/N; s/\\\n//; ta' "$file" | tac | sed '/^FROM /q' |
     grep -o 'no-install-recommends [^&]*' | tr ' ' '\n' | sed '/^no-install-recommends$/d; /^$/d')
   has=$(closure "${named[@]}")
   for package in "${needed[@]}"; do
-    grep -qxF "$package" <<<"$has" || { echo "FAILED: $file installs nothing that has $package, which outboard-host needs"; failed=1; }
+    grep -qxF "$package" <<<"$has" || { echo "FAILED: $file installs nothing that has $package, which $(basename "$host") needs"; failed=1; }
   done
 done
 exit "$failed"

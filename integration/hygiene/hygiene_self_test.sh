@@ -106,6 +106,12 @@ include plugins/a/x.cc cli/command_line.h
 include proto/lint/x.cc cli/command_line.h
 include cli/inspect/x.cc plugin_host/sdk/plugin.h
 include cli/main_test.cc plugins/a/a.h
+include shim/queue/x.cc node_probe/flags.h
+include plugins/a/x.cc node_probe/flags.h
+include node_probe/x.cc shim/queue/q.h
+include node_probe/x.cc plugin_host/cache/cluster_cache.h
+include node_probe/x.cc plugins/a/a.h
+fresh; mkdir "$tree/node_probe"; echo '#include "shim/kube/api_client.h"' >"$tree/node_probe/x.cc"; accepts includes "node_probe/ that includes the API client"
 fresh; echo '#include "shim/queue/q.h"' >"$tree/cli/inspect/x.cc"; accepts includes "cli/ that includes shim/"
 
 fresh; echo '#include "plugin_host/cache/cluster_cache.h"' >"$tree/plugin_host/sdk/x.h"; expect sdk 'plugin_host/sdk/x.h: the SDK must not include'

@@ -20,7 +20,7 @@ check_includes() {
   while IFS=: read -r file what; do
     allowed=1
     case $file in
-      shim/*) [[ $what == plugin_host/* || $what == plugins/* ]] && allowed=0 ;;
+      shim/*) [[ $what == plugin_host/* || $what == plugins/* || $what == node_probe/* ]] && allowed=0 ;;
       plugins/builtin_plugins.* | plugins/builtin_plugins_test.cc | plugins/signatures_test.cc | plugins/absurd_* | plugins/plans_* | plugins/batches_test.cc | plugins/session_age_test.cc | plugins/*_plans_test.cc) [[ $what == shim/* ]] && allowed=0 ;;
       plugins/*)
         local plugin=${file#plugins/}
@@ -29,6 +29,14 @@ check_includes() {
           plugin_host/sdk/* | proto/* | "$plugin"*) ;;
           # Tests may compare a plugin with another one, by its descriptor.
           plugins/builtin_plugins.h) [[ $file == *_test.cc ]] || allowed=0 ;;
+          shim/* | plugin_host/* | plugins/*) allowed=0 ;;
+        esac
+        ;;
+      # A program beside shim and host: the shim's API client, and the formats that plugins read.
+      node_probe/*)
+        case $what in
+          shim/kube/* | shim/clock.h | shim/config/flag_table.h | plugin_host/sdk/* | plugins/topology_aware_gpu_gate/*) ;;
+          shim/config/testing/*) [[ $file == *_test.cc ]] || allowed=0 ;;
           shim/* | plugin_host/* | plugins/*) allowed=0 ;;
         esac
         ;;
@@ -45,8 +53,9 @@ check_includes() {
     # The fake host's test runs the shim's client against it; other files in proto/ must not include a process.
     [[ $file == proto/* && $file != proto/testing/*_test.cc && $what == shim/* ]] && allowed=0
     [[ $what == cli/* && $file != cli/* && $file != integration/* ]] && allowed=0
+    [[ $what == node_probe/* && $file != node_probe/* ]] && allowed=0
     [[ $allowed == 1 ]] || fault "$file: must not include $what"
-  done < <(sources -name '*.cc' -o -name '*.h' | xargs --no-run-if-empty grep -HoE '^#include "(cli|shim|plugin_host|plugins|proto)/[^"]*"' /dev/null |
+  done < <(sources -name '*.cc' -o -name '*.h' | xargs --no-run-if-empty grep -HoE '^#include "(cli|shim|plugin_host|plugins|proto|node_probe)/[^"]*"' /dev/null |
     sed -E 's/#include "([^"]*)"/\1/')
 }
 
@@ -111,7 +120,7 @@ check_rooms_table() {
   local named there line
   # shellcheck disable=SC2016
   named=$(sed -nE 's/^\| `([a-z_/0-9]+)\/` \|.*/\1/p' docs/architecture.md | sort)
-  there=$({ rooms; for folder in cli shim plugin_host plugins proto logging integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
+  there=$({ rooms; for folder in cli shim plugin_host plugins proto logging node_probe integration deploy; do [[ -d $folder ]] && echo "$folder"; done; } | sort |
     grep -vE '^plugins/|^proto/outboard$' || true)
   while read -r line; do fault "docs/architecture.md: its table names $line/, which does not exist"; done < <(comm -23 <(echo "$named") <(echo "$there"))
   while read -r line; do fault "docs/architecture.md: its table does not name $line/"; done < <(comm -13 <(echo "$named") <(echo "$there"))
@@ -171,7 +180,7 @@ check_room_files() {
       stem=$(basename "${file%.*}")
       grep -qE "(^|[^a-z0-9_])${stem}([^a-z0-9_]|\$)" "$room/README.md" || fault "$room/README.md: does not name $stem"
     done < <(find "$room" -maxdepth 1 -type f \( -name '*.cc' -o -name '*.h' \) ! -name '*_test.cc' ! -name '*_fuzzer.cc' | sort)
-  done < <(find shim cli plugin_host -mindepth 1 -type d ! -name testdata ! -name testing 2>/dev/null | sort)
+  done < <({ [[ ! -d node_probe ]] || echo node_probe; find shim cli plugin_host -mindepth 1 -type d ! -name testdata ! -name testing 2>/dev/null; } | sort)
 }
 
 # A room that needs more production files than a reader can keep apart says so in its README ("Why so many files").

@@ -27,7 +27,7 @@ func images(t *testing.T) map[string]string {
 	if tag == "" {
 		t.Skip("OUTBOARD_IMAGES is not set: it names the tag of the images that a Docker daemon has (./dev images --check builds and runs them)")
 	}
-	return map[string]string{"shim": "outboard-shim:" + tag, "host": "outboard-host:" + tag, "claims": "outboard-claims-host:" + tag}
+	return map[string]string{"shim": "outboard-shim:" + tag, "host": "outboard-host:" + tag, "claims": "outboard-claims-host:" + tag, "node-probe": "outboard-node-probe:" + tag}
 }
 
 func tryDocker(ctx context.Context, args ...string) (string, error) {

@@ -1,6 +1,7 @@
 #include "plugin_host/sdk/gpu_devices.h"
 
 #include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -65,6 +66,54 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json) {
   return gpus;
 }
 
+std::optional<PodGpus> ParsePodGpus(absl::string_view text) {
+  if (text.size() > kMaxPodGpusText) return std::nullopt;
+  PodGpus pods;
+  if (text.empty()) return pods;
+  for (const absl::string_view part : absl::StrSplit(text, ';')) {
+    const std::pair<absl::string_view, absl::string_view> sides =
+        absl::StrSplit(part, absl::MaxSplits('=', 1));
+    const size_t slash = sides.first.find('/');
+    const std::optional<GpuSet> gpus = ParseGpuIds(sides.second);
+    if (slash == 0 || slash >= sides.first.size() - 1 || !gpus) return std::nullopt;
+    if (!pods.emplace(sides.first, *gpus).second) return std::nullopt;
+  }
+  return pods;
+}
+
+std::string FormatPodGpus(const PodGpus& pods, size_t* left_out) {
+  std::string text;
+  size_t written = 0;
+  for (const auto& [pod, gpus] : pods) {
+    const std::string part = absl::StrCat(text.empty() ? "" : ";", pod, "=", FormatGpuIds(gpus));
+    if (text.size() + part.size() > kMaxPodGpusText) break;
+    text += part;
+    ++written;
+  }
+  if (left_out != nullptr) *left_out = pods.size() - written;
+  return text;
+}
+
+PodGpus PodGpusOfNode(const v1beta1::Node& node, MalformedValues* malformed) {
+  const std::string* text = FindValue(node.annotations(), kPodGpusAnnotation);
+  if (text == nullptr) return {};
+  if (std::optional<PodGpus> pods = ParsePodGpus(*text)) return *std::move(pods);
+  if (malformed != nullptr) {
+    malformed->Warn(absl::StrCat("node ", node.name()), kPodGpusAnnotation, *text,
+                    "a list of pods with GPU ids");
+  }
+  return {};
+}
+
+std::optional<GpuSet> FindGpusOfPod(const PodGpus& of_node, const v1beta1::Pod& pod,
+                                    int64_t demand) {
+  if (of_node.empty()) return std::nullopt;
+  const auto found = of_node.find(absl::StrCat(pod.namespace_(), "/", pod.name()));
+  if (found == of_node.end()) return std::nullopt;
+  if (demand > 0 && std::popcount(found->second) > demand) return std::nullopt;
+  return found->second;
+}
+
 std::optional<GpuSet> GpusOfPod(const v1beta1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed) {
   for (const char* key :
@@ -87,6 +136,7 @@ std::vector<std::string> GpuIdFields() {
        {kGpuIdsAnnotation, kVolcanoGpuIdsAnnotation, kKoordinatorDevicesAnnotation}) {
     fields.push_back(AnnotationField(key));
   }
+  fields.push_back(absl::StrCat("Node.metadata.annotations['", kPodGpusAnnotation, "']"));
   return fields;
 }
 

@@ -1,9 +1,13 @@
-// Which GPUs of a node a pod uses, if an annotation records it. The kubelet does not publish the
-// devices that it picks; other schedulers and device plugins annotate pods with them.
+// Which GPUs of a node a pod uses, if an annotation records it. The kubelet picks devices and does
+// not publish them: other schedulers and device plugins annotate pods with them,
+// outboard-node-probe annotates nodes.
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_GPU_DEVICES_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,7 +40,29 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json);
 // is malformed. `malformed` may be null.
 std::optional<GpuSet> GpusOfPod(const v1beta1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed);
-// For PluginDescriptor::needed_fields.
+
+// The GPUs of the pods of one node, by `NAMESPACE/NAME`.
+using PodGpus = std::map<std::string, GpuSet, std::less<>>;
+// Annotation of nodes: the GPUs that the kubelet assigned to the node's pods. Pods that it does not
+// name may use GPUs, too.
+inline constexpr char kPodGpusAnnotation[] = "accelerator.sched.io/pod-gpus";
+inline constexpr size_t kMaxPodGpusText = size_t{32} << 10;  // bytes
+
+// Parses the annotation's value: `NAMESPACE/NAME=IDS` of each pod, separated by `;`. Empty: no
+// pods. nullopt for any other text, a pod named twice, and texts above kMaxPodGpusText.
+std::optional<PodGpus> ParsePodGpus(absl::string_view text);
+// Such a text, at most kMaxPodGpusText long. What does not fit is left out, the last names first;
+// `left_out`, which may be null, is set to the number of these pods.
+std::string FormatPodGpus(const PodGpus& pods, size_t* left_out = nullptr);
+// That annotation of a node; logs a warning and returns no pods if it is malformed.
+PodGpus PodGpusOfNode(const v1beta1::Node& node, MalformedValues* malformed);
+// The pod's GPUs by its node's annotation; none if it is not named there, or with more GPUs than
+// `demand` (as in GpusOfPod). An annotation of the pod itself precedes: it may exist as soon as the
+// pod is placed, the node's up to a period of the probe later.
+std::optional<GpuSet> FindGpusOfPod(const PodGpus& of_node, const v1beta1::Pod& pod,
+                                    int64_t demand);
+
+// For PluginDescriptor::needed_fields: the annotations of pods, and of nodes.
 std::vector<std::string> GpuIdFields();
 
 }  // namespace outboard::sdk

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <string>
+
 #include "plugin_host/sdk/testing/builders.h"
 
 namespace outboard::sdk {
@@ -75,6 +78,57 @@ TEST(GpuDevicesTest, MoreGpusThanRequestedAreMalformed) {
   EXPECT_EQ(GpusOfPod(pod, 8, nullptr), 0xff);
   EXPECT_EQ(GpusOfPod(pod, 2, nullptr), std::nullopt);
   EXPECT_EQ(GpusOfPod(pod, 0, nullptr), 0xff) << "requests shares of GPUs under other names";
+}
+
+TEST(GpuDevicesTest, PodsOfANodeAreReadAsWritten) {
+  const PodGpus pods = {{"a/b", 0b11}, {"a/b.c", 0b100}, {"ns/train-0", 0b11110000}};
+  EXPECT_EQ(FormatPodGpus(pods), "a/b=0,1;a/b.c=2;ns/train-0=4-7");
+  EXPECT_EQ(ParsePodGpus(FormatPodGpus(pods)), pods);
+  EXPECT_EQ(FormatPodGpus({}), "");
+  EXPECT_EQ(ParsePodGpus(""), PodGpus());
+}
+
+TEST(GpuDevicesTest, AnythingElseIsNotAListOfPods) {
+  for (const char* text : {";", "a/b", "a/b=", "=0", "/=0", "a/=0", "/b=0", "a=0", "a/b=0;",
+                           ";a/b=0", "a/b=0;a/b=1", "a/b=64", "a/b=x", "a/b=0 ", "a/b=0=1"}) {
+    EXPECT_EQ(ParsePodGpus(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(ParsePodGpus("a/b=0;a/" + std::string(kMaxPodGpusText, 'b') + "=1"), std::nullopt);
+}
+
+TEST(GpuDevicesTest, PodsThatDoNotFitAreLeftOut) {
+  PodGpus pods;
+  for (int i = 10000; i < 14000; ++i) pods["ns/" + std::to_string(i)] = 1;
+  size_t left_out = 0;
+  const std::string text = FormatPodGpus(pods, &left_out);
+  EXPECT_LE(text.size(), kMaxPodGpusText);
+  EXPECT_GT(text.size(), kMaxPodGpusText - 20);
+  const auto kept = ParsePodGpus(text);
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->size() + left_out, pods.size());
+  EXPECT_TRUE(kept->contains("ns/10000"));
+  EXPECT_FALSE(kept->contains("ns/13999"));
+}
+
+TEST(GpuDevicesTest, ANodeSaysWhichGpusItsPodsUse) {
+  MalformedValues malformed("Test");
+  v1beta1::Node node;
+  node.set_name("n");
+  EXPECT_EQ(PodGpusOfNode(node, &malformed), PodGpus());
+  (*node.mutable_annotations())[kPodGpusAnnotation] = "ns/p=0,1";
+  const PodGpus pods = PodGpusOfNode(node, &malformed);
+  EXPECT_EQ(malformed.warned(), 0);
+  v1beta1::Pod pod;
+  pod.set_namespace_("ns");
+  pod.set_name("p");
+  EXPECT_EQ(FindGpusOfPod(pods, pod, 2), 0b11);
+  EXPECT_EQ(FindGpusOfPod(pods, pod, 0), 0b11) << "requests shares of GPUs under other names";
+  EXPECT_EQ(FindGpusOfPod(pods, pod, 1), std::nullopt) << "another pod of this name";
+  pod.set_namespace_("other");
+  EXPECT_EQ(FindGpusOfPod(pods, pod, 2), std::nullopt);
+  (*node.mutable_annotations())[kPodGpusAnnotation] = "ns/p";
+  EXPECT_EQ(PodGpusOfNode(node, &malformed), PodGpus());
+  EXPECT_EQ(malformed.warned(), 1);
 }
 
 }  // namespace

@@ -122,12 +122,14 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     roomiest_.Clear();
     known_gpus_.clear();
     known_pods_.clear();
+    pod_gpus_.clear();
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
     if (slot >= topologies_.size()) {
       topologies_.resize(slot + 1);
       columns_.resize(slot + 1);
+      pod_gpus_.resize(slot + 1);
     }
     const v1beta1::Node& node = cluster_.node(slot).proto();
     const std::string object = absl::StrCat("node ", node.name());
@@ -137,12 +139,14 @@ class TopologyAwareGpuGate : public sdk::Plugin,
       malformed_.Warn(object, label.key, label.value, label.wanted);
     const int64_t allocatable = AllocatableOf(node);
     unknown_nodes_.Set(slot, node.name(), topologies_[slot].unknown && allocatable > 1);
+    pod_gpus_[slot] = sdk::PodGpusOfNode(node, &malformed_);
     columns_[slot] = NodeColumn();
     columns_[slot].topology_will_do = TopologyWillDo(topologies_[slot]);
     columns_[slot].largest_island = topologies_[slot].LargestIsland(allocatable);
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     topologies_[slot] = NodeTopology();
+    pod_gpus_[slot].clear();
     columns_[slot] = NodeColumn();
     unknown_nodes_.Forget(slot);
     malformed_.Forget(absl::StrCat("node ", name));
@@ -196,7 +200,8 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     sdk::GpuSet ids = 0;
     int64_t asked_for = 0;  // Requested as GPU resources; 0 if the pod requests shares of GPUs.
   };
-  // For the pods on the node, including the changes of a hypothesis.
+  // For the pods on the node, including the changes of a hypothesis: by their annotations, else by
+  // the node's.
   KnownGpus KnownOn(const sdk::NodeView& node) const;
   bool HasRoom(FilterState& state, const sdk::GpuColumns& gpus, const sdk::NodeView& node) const;
   // Computed once per state of a node.
@@ -228,7 +233,8 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   // Pods on nodes with known GPU ids, and their number per node. The address of a record is stable
   // while the pod is on a node.
   absl::flat_hash_map<const sdk::PodRecord*, KnownGpus> known_gpus_;
-  std::vector<int64_t> known_pods_;  // By slot.
+  std::vector<int64_t> known_pods_;     // By slot.
+  std::vector<sdk::PodGpus> pod_gpus_;  // By slot: the annotation of the node.
   // Mutable: const calls read pods. All calls come on one thread.
   mutable sdk::MalformedValues malformed_{kName};
 };
@@ -279,12 +285,20 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
 
 TopologyAwareGpuGate::KnownGpus TopologyAwareGpuGate::KnownOn(const sdk::NodeView& node) const {
   KnownGpus result;
-  if (node.slot() >= known_pods_.size() || known_pods_[node.slot()] == 0) return result;
+  const sdk::Slot slot = node.slot();
+  const sdk::PodGpus& of_node = pod_gpus_[slot];
+  if (of_node.empty() && (slot >= known_pods_.size() || known_pods_[slot] == 0)) return result;
   for (const sdk::PodRecord* pod : node.pods()) {
-    const auto it = known_gpus_.find(pod);
-    if (it == known_gpus_.end()) continue;
-    result.ids |= it->second.ids;
-    result.asked_for += it->second.asked_for;
+    KnownGpus known;
+    if (const auto it = known_gpus_.find(pod); it != known_gpus_.end()) {
+      known = it->second;
+    } else if (!of_node.empty()) {
+      const int64_t demand = args_.gpus.DemandOf(pod->pod);
+      const auto gpus = sdk::FindGpusOfPod(of_node, pod->pod, demand);
+      if (gpus) known = {*gpus, std::min<int64_t>(demand, std::popcount(*gpus))};
+    }
+    result.ids |= known.ids;
+    result.asked_for += known.asked_for;
   }
   return result;
 }
@@ -338,7 +352,8 @@ int64_t TopologyAwareGpuGate::AllocatableOf(const v1beta1::Node& node) const {
 }
 
 // A node helps if it could take the pod when empty, and if it could not before or now has other
-// islands or more GPUs. A pod helps if it releases GPUs or if its GPU ids change.
+// islands, more GPUs or pods on other GPUs. A pod helps if it releases GPUs or if its GPU ids
+// change.
 sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
                                              const sdk::ObjectChange& change) const {
   const auto hint = [](bool helps) { return helps ? sdk::Hint::kQueue : sdk::Hint::kSkip; };
@@ -351,7 +366,10 @@ sdk::Hint TopologyAwareGpuGate::QueueingHint(const sdk::PodView& pod,
     if (change.old_node == nullptr) return sdk::Hint::kQueue;
     const NodeTopology before = TopologyOf(facts_.Of(*change.old_node, nullptr), PassesUnknown());
     const int64_t gpus_before = AllocatableOf(*change.old_node);
-    return hint(!CouldTake(demand, before, gpus_before) || now != before || gpus_now > gpus_before);
+    return hint(!CouldTake(demand, before, gpus_before) || now != before ||
+                gpus_now > gpus_before ||
+                sdk::PodGpusOfNode(*change.new_node, nullptr) !=
+                    sdk::PodGpusOfNode(*change.old_node, nullptr));
   }
   // A ResourceSlice: something is known of a node.
   if (change.new_object != nullptr) return sdk::Hint::kQueue;

@@ -126,9 +126,11 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     At(slot).memory = NodeMemoryOf(facts_.Of(node, &malformed));
     for (const sdk::MalformedLabel& label : malformed)
       malformed_.Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
+    At(slot).pod_gpus = sdk::PodGpusOfNode(node, &malformed_);
   }
   void OnNodeRemoved(Slot slot, const std::string& name) override {
     At(slot).memory = NodeMemory();
+    At(slot).pod_gpus.clear();
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnObjectChanged(const v1beta1::ClusterObject* old,
@@ -172,6 +174,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     double inference_mib = 0;
     int64_t inference_gpus = 0;  // Whole ones.
     int64_t known_pods = 0;      // Pods with known GPU ids.
+    sdk::PodGpus pod_gpus;       // The annotation of the node.
   };
 
   // A node whose ResourceSlices changed; empty: none.
@@ -262,10 +265,13 @@ WorkloadStrategyScorer::TrainingRoom WorkloadStrategyScorer::RoomOf(
     const sdk::GpuColumns& columns, const sdk::NodeView& node) const {
   const NodeFacts& facts = nodes_[node.slot()];
   sdk::GpuSet known = 0;
-  if (facts.known_pods > 0) {
+  if (facts.known_pods > 0 || !facts.pod_gpus.empty()) {
     for (const sdk::PodRecord* other : node.pods()) {
       const auto it = pods_.find(other);
-      if (it != pods_.end() && it->second.gpus) known |= *it->second.gpus;
+      const auto by_node = [&] {
+        return sdk::FindGpusOfPod(facts.pod_gpus, other->pod, gpus().DemandOf(other->pod));
+      };
+      known |= (it != pods_.end() && it->second.gpus ? it->second.gpus : by_node()).value_or(0);
     }
   }
   // At most the number of free GPUs, whichever GPUs are in use.

@@ -2,7 +2,7 @@
 include(GNUInstallDirs)
 set(in COMPONENT package EXCLUDE_FROM_ALL)
 
-install(TARGETS outboard outboard-host outboard-shim outboard-gpu-islands RUNTIME DESTINATION bin ${in})
+install(TARGETS outboard outboard-host outboard-shim outboard-node-probe RUNTIME DESTINATION bin ${in})
 
 # Headers keep their folders.
 set(node_facts_headers ${OUTBOARD_SDK_HEADERS})

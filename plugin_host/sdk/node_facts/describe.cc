@@ -69,7 +69,7 @@ std::vector<FactLine> DescribeFacts(const NodeFacts& facts) {
       Line("sharing", facts.sharing, "GPU Feature Discovery, GKE"),
       Line("NVLink in the node", facts.topology,
            "concluded from GPU Feature Discovery's product of known boards; "
-           "outboard-gpu-islands, or the label nvidia.com/gpu-topology"),
+           "outboard-node-probe, or the label nvidia.com/gpu-topology"),
       Line("NVLink islands", facts.islands,
            "as NVLink in the node; with nvlink or nvswitch all GPUs are one island"),
       Line("NVLink domain over nodes", facts.nvlink_domain,

@@ -1,4 +1,4 @@
-#include "plugins/topology_aware_gpu_gate/topology_matrix.h"
+#include "node_probe/topology_matrix.h"
 
 #include <bit>
 #include <map>
@@ -12,9 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
 
-namespace outboard::topology_aware_gpu_gate {
+namespace outboard::node_probe {
 namespace {
+
+using topology_aware_gpu_gate::GpuIslands;
+using topology_aware_gpu_gate::Topology;
 
 // NVLinks of one GPU, of all generations (18: Hopper, Blackwell).
 constexpr int64_t kMaxLinks = 18;
@@ -109,7 +113,7 @@ absl::StatusOr<Matrix> ReadMatrix(absl::string_view text) {
 
 }  // namespace
 
-absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text) {
+absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text, sdk::GpuSet isolated) {
   absl::StatusOr<Matrix> read = ReadMatrix(text);
   if (!read.ok()) return read.status();
   Matrix& matrix = *read;
@@ -117,6 +121,11 @@ absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text) {
     for (const auto& [other, links] : row) {
       if (!matrix[other].contains(gpu) || matrix[other][gpu] != links)
         return Invalid(absl::StrCat("GPU", gpu, " and GPU", other, " have different links"));
+    }
+  }
+  for (auto& [gpu, row] : matrix) {
+    for (auto& [other, links] : row) {
+      if (((isolated >> gpu | isolated >> other) & 1) != 0) links = 0;
     }
   }
   GpuIslands result;
@@ -149,4 +158,4 @@ absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text) {
   return result;
 }
 
-}  // namespace outboard::topology_aware_gpu_gate
+}  // namespace outboard::node_probe

@@ -1,4 +1,4 @@
-#include "plugins/topology_aware_gpu_gate/topology_matrix.h"
+#include "node_probe/topology_matrix.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,10 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
 
-namespace outboard::topology_aware_gpu_gate {
+namespace outboard::node_probe {
 namespace {
 
+using topology_aware_gpu_gate::FormatIslands;
+using topology_aware_gpu_gate::ParseIslands;
 using Rows = std::vector<std::vector<std::string>>;
 
 // nvidia-smi's format: tabs, an underlined header, network cards, affinities, a legend.
@@ -49,8 +52,8 @@ Rows Connect(size_t gpus, Fn link) {
   return rows;
 }
 
-std::string IslandsOf(const std::string& text) {
-  const auto islands = ParseTopologyMatrix(text);
+std::string IslandsOf(const std::string& text, sdk::GpuSet isolated = 0) {
+  const auto islands = ParseTopologyMatrix(text, isolated);
   return islands.ok() ? FormatIslands(*islands) : std::string(islands.status().message());
 }
 
@@ -108,6 +111,13 @@ TEST(TopologyMatrixTest, HybridCubeMesh) {
       "nvlink 0-3;4-7");
 }
 
+TEST(TopologyMatrixTest, LinksOfIsolatedGpusDoNotCount) {
+  EXPECT_EQ(IslandsOf(Printed(All(8, "NV12")), 0b10000001), "nvswitch 0;1-6;7");
+  EXPECT_EQ(IslandsOf(Printed(All(4, "NV4")), 0b1111), "pcie 0;1;2;3");
+  // GPU 1 and 2 are the only ones left of an island of four.
+  EXPECT_EQ(IslandsOf(Printed(All(4, "NV4")), 0b1001), "nvlink 0;1,2;3");
+}
+
 TEST(TopologyMatrixTest, OneGpu) {
   EXPECT_EQ(IslandsOf("\tGPU0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\n"
                       "GPU0\t X \t0-15\t0\t\tN/A\n"),
@@ -157,4 +167,4 @@ TEST(TopologyMatrixTest, DamagedTextDoesNoHarm) {
 }
 
 }  // namespace
-}  // namespace outboard::topology_aware_gpu_gate
+}  // namespace outboard::node_probe
