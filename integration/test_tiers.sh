@@ -7,8 +7,9 @@
 all_tiers=(unit component go cluster sanitizers)
 # These run only when named: upstream's own tests take minutes to build and half an hour to run; the guide needs root and a Docker daemon;
 # the examples in Java and TypeScript download packages; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
-# half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it; the long forms of the faults take hours.
-named_tiers=(upstream examples guide older storms fuzz mutants faults)
+# half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it; the long forms of the faults take hours; the publishers
+# of GPU facts take ten minutes to build.
+named_tiers=(upstream examples guide older storms fuzz mutants faults publishers)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -129,7 +130,7 @@ tier_go() {
   claims_host go
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
-  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images)(/|$)')
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images|publishers)(/|$)')
   step go "a host in Go from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" go
   step go "go vet of the host for claims" bash -c 'cd plugins/dynamic_resources/host && go vet ./...'
   go_module=plugins/dynamic_resources/host go_tests go "the host for claims, called as a shim calls it" -timeout 10m ./...
@@ -177,7 +178,7 @@ tier_cluster() {
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # Tests wait most of the time, so several share the cores: up to eight control planes, each with 0.5 GB. The package that takes
   # longest comes first.
-  go_tests cluster "real control plane" -p 3 -parallel 2 -timeout 40m ./faults/... ./control_plane/... ./scenarios/... ./deploy/...
+  go_tests cluster "real control plane" -p 3 -parallel 2 -timeout 40m ./faults/... ./control_plane/... ./scenarios/... ./deploy/... ./publishers/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench cluster, small, with claims" "$root/dev" bench cluster --workload claims,claims-half --nodes 20 --initial 50 --pods 50 --runs 1 \
@@ -262,6 +263,17 @@ tier_fuzz() {
       record fuzz 0 1 0 "$name; its input: $build/fuzz/crashes"
     fi
   done <"$build/fuzz/fuzzers.txt"
+}
+
+# Real publishers of GPU facts, against what is recorded of them.
+tier_publishers() {
+  need_go
+  need_prometheus
+  local publisher
+  for publisher in gpu_feature_discovery topology_updater; do
+    go_module=integration/publishers/$publisher go_tests publishers "$publisher, as recorded" -timeout 10m -ldflags "$("$root/integration/publishers/record.sh" --ldflags)" ./...
+  done
+  go_tests publishers "metrics of GPUs in a real Prometheus" ./publishers/metrics
 }
 
 # The suites of integration/faults in their long forms.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <random>
 
 #include "absl/strings/str_cat.h"
@@ -52,6 +54,37 @@ TEST(ParseAnswerTest, ReadsHostsAndXids) {
                   HostLoad{{"n1"}, 0.25, 0.5, absl::Seconds(10)}));
   EXPECT_THAT(reading.xids, ElementsAre(GpuXid{{"n1"}, "3", 79}, GpuXid{{"n1"}, "", 13}));
   EXPECT_EQ(reading.ignored, 0u);
+}
+
+std::string FileText(const std::string& path) {
+  std::ifstream stream(path);
+  EXPECT_TRUE(stream) << path;
+  return std::string(std::istreambuf_iterator<char>(stream), {});
+}
+
+// integration/publishers/metrics asks a real Prometheus this, and records the answer that the next
+// test reads.
+TEST(QueryTextTest, IsTheQueryOfTheRecordedAnswer) {
+  EXPECT_EQ(FileText("plugins/gpu_load/testdata/default_query.promql"),
+            QueryText(QueryOptions()) + "\n");
+}
+
+TEST(ParseAnswerTest, ReadsTheRecordedAnswer) {
+  const auto reading =
+      ParseAnswer(FileText("integration/publishers/recorded/gpu_load_answer.json"), QueryOptions());
+  ASSERT_TRUE(reading.ok()) << reading.status();
+  const absl::Duration age = absl::Seconds(10);
+  EXPECT_THAT(
+      reading->hosts,
+      ElementsAre(
+          HostLoad{{"mig", "10.0.0.2:9400"}, 0.25, 0.125, age},
+          HostLoad{{"new", "10.0.0.3:9400"}, 0.5, 0.5, age},
+          HostLoad{{"nvidia-dcgm-exporter-x7k2p", "by-pod", "10.0.0.1:9400"}, 0.125, 0.25, age},
+          HostLoad{{"old", "10.0.0.4:9400"}, 0.5, 0.5, age},
+          HostLoad{{"unprofiled", "10.0.0.5:9400"}, 0.5, 0.25, age}));
+  EXPECT_THAT(reading->xids, ElementsAre(GpuXid{{"old", "10.0.0.4:9400"}, "1", 79},
+                                         GpuXid{{"new", "10.0.0.3:9400"}, "1", 79}));
+  EXPECT_EQ(reading->ignored, 0u);
 }
 
 TEST(ParseAnswerTest, ReadsWhatPrometheusAdds) {

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	controlplane "outboard.dev/integration/control_plane"
+	"outboard.dev/integration/publishers/metrics"
 )
 
 const (
@@ -73,35 +73,20 @@ func (e *exporter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	node := strings.TrimPrefix(r.URL.Path, "/")
 	// An exporter without its node's name uses the name of its pod here.
 	hostname := map[string]string{"one": "one", "two": "nvidia-dcgm-exporter-x7k2p", "stranger": "one"}[node]
-	for gpu := range 8 {
-		labels := fmt.Sprintf(`{gpu="%d",UUID="GPU-%s-%d",device="nvidia%d",modelName="NVIDIA H100 80GB HBM3",Hostname=%q,container="main",namespace="default",pod="p"}`,
-			gpu, node, gpu, gpu, hostname)
+	dcgm := metrics.DCGM{HostnameLabel: "Hostname", Hostname: hostname}
+	for index := range 8 {
+		gpu := metrics.GPU{Model: "NVIDIA H100 80GB HBM3", Index: index, Namespace: "default", Pod: "p", Container: "main",
+			Active: e.use[node], Util: 1, Used: int(80000 * e.use[node]), Free: int(80000 * (1 - e.use[node]))}
 		// Profiling does not work on one GPU, as on some models.
-		if gpu == 0 {
-			fmt.Fprintf(w, "DCGM_FI_DEV_GPU_UTIL%s %v\n", labels, 100*e.use[node])
-		} else {
-			fmt.Fprintf(w, "DCGM_FI_PROF_GR_ENGINE_ACTIVE%s %v\nDCGM_FI_DEV_GPU_UTIL%s 100\n", labels, e.use[node], labels)
+		if index == 0 {
+			gpu.Active, gpu.Util = -1, e.use[node]
 		}
-		xid := 0
-		if gpu == 3 {
-			xid = e.xid[node]
+		if index == 3 {
+			gpu.XID = e.xid[node]
 		}
-		fmt.Fprintf(w, "DCGM_FI_DEV_FB_USED%s %v\nDCGM_FI_DEV_FB_FREE%s %v\nDCGM_FI_DEV_XID_ERRORS%s %d\n",
-			labels, 80000*e.use[node], labels, 80000*(1-e.use[node]), labels, xid)
+		dcgm.GPUs = append(dcgm.GPUs, gpu)
 	}
-}
-
-// prometheusProgram returns Debian's: OUTBOARD_PROMETHEUS, or the program unpacked by ./dev test, or the installed one.
-func prometheusProgram(t *testing.T) string {
-	t.Helper()
-	cache, _ := os.UserCacheDir()
-	for _, program := range []string{os.Getenv("OUTBOARD_PROMETHEUS"), filepath.Join(cache, "outboard", "prometheus", "usr", "bin", "prometheus"), "prometheus"} {
-		if found, err := exec.LookPath(program); program != "" && err == nil {
-			return found
-		}
-	}
-	t.Fatal("missing prometheus: ./dev test cluster fetches it, or set OUTBOARD_PROMETHEUS=PROGRAM")
-	return ""
+	dcgm.Write(w)
 }
 
 // loadCase is shared by the steps.
@@ -167,7 +152,7 @@ func (c *loadCase) say(one, two float64) {
 	c.exporter.set("one", one, 0)
 	c.exporter.set("two", two, 0)
 	c.until("Prometheus has other samples", func() bool {
-		query := fmt.Sprintf(`count(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID=~"GPU-one.*"} == %v) + count(DCGM_FI_PROF_GR_ENGINE_ACTIVE{UUID=~"GPU-two.*"} == %v)`, one, two)
+		query := fmt.Sprintf(`count(DCGM_FI_PROF_GR_ENGINE_ACTIVE{cluster="ours",Hostname="one"} == %v) + count(DCGM_FI_PROF_GR_ENGINE_ACTIVE{cluster="ours",node="two"} == %v)`, one, two)
 		response, err := http.PostForm("http://"+c.prometheus+"/api/v1/query", url.Values{"query": {query}})
 		if err != nil {
 			return false
@@ -243,7 +228,7 @@ func (c *loadCase) warnings() int {
 // idle GPUs; Prometheus hangs, stops, and restarts; a GPU fails, and is repaired.
 func TestGPULoadWithPrometheus(t *testing.T) {
 	t.Parallel()
-	program := prometheusProgram(t)
+	program := metrics.PrometheusProgram(t)
 	e := &exporter{use: map[string]float64{"one": 0.9, "two": 0.1, "stranger": 0}, xid: map[string]int{"stranger": 79}}
 	e.Server = httptest.NewServer(e)
 	defer e.Close()

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "nlohmann/json.hpp"
 #include "plugin_host/sdk/quantity.h"
+#include "plugin_host/sdk/testing/recorded_nodes.h"
 
 namespace outboard::sdk::testing {
 namespace {
@@ -178,7 +179,9 @@ absl::StatusOr<v1beta1::Pod> PodFromYaml(const YAML::Node& yaml) {
 }
 
 absl::StatusOr<v1beta1::Node> NodeFromYaml(const YAML::Node& yaml) {
-  absl::StatusOr<Json> json = ToJson(yaml, "", false);
+  const absl::StatusOr<YAML::Node> with_recorded = WithRecordedNode(yaml);
+  if (!with_recorded.ok()) return with_recorded.status();
+  absl::StatusOr<Json> json = ToJson(*with_recorded, "", false);
   if (!json.ok()) return json.status();
   v1beta1::Node node;
   if (absl::Status status = Parse(*json, &node); !status.ok()) return status;
