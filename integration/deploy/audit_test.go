@@ -43,6 +43,10 @@ var unusedRights = map[string]string{
 	"get resourceclaims.resource.k8s.io": "only after a write whose answer was lost, as for a pod",
 	"get trainingjobplacements.accelerator.sched.io": "as for a claim",
 	"get staticipreservations.accelerator.sched.io":  "as for a claim",
+	"get podgroups.scheduling.k8s.io":                "as for a claim",
+	"get podgroups.scheduling.x-k8s.io":              "as for a claim",
+	"update podgroups/status.scheduling.k8s.io":      "this API server serves no PodGroups; integration/scenarios/gangs writes their status",
+	"update podgroups/status.scheduling.x-k8s.io":    "as above",
 	"delete resourceclaims.resource.k8s.io":          "only of a claim for extended resources whose pod lost its node before it was bound (integration/faults has such claims)",
 	"patch resourceclaims/binding.resource.k8s.io":   "the API server checks this right when a status is patched; no request uses this resource",
 }

@@ -172,6 +172,12 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 				// Example workloads.
 				c.apply(objects(t, read(t, "deploy/examples/opt-in.yaml")), metav1.DryRunAll)
 			}
+			if i.name == "ai-scheduler" {
+				c.takesADay()
+				for _, scheduler := range comparedSchedulers {
+					c.bring(kustomized(t, comparison(scheduler)))
+				}
+			}
 		})
 	}
 }
@@ -183,6 +189,34 @@ func version(object *unstructured.Unstructured) string {
 		return fmt.Sprint("generation ", object.GetGeneration())
 	}
 	return object.GetResourceVersion()
+}
+
+// takesADay: the API server accepts deploy/examples/day. It does not serve PodGroups.
+func (c *cluster) takesADay() {
+	c.Helper()
+	c.eventually(func() error { // Pods need the account that the controller manager creates.
+		_, err := c.client.CoreV1().ServiceAccounts("default").Get(c.Context(), "default", metav1.GetOptions{})
+		return err
+	})
+	c.apply(objects(c, read(c, "deploy/examples/day/priority-classes.yaml")))
+	files, err := filepath.Glob(path(c, "deploy/examples/day/*.yaml"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	pods := 0
+	for _, file := range files {
+		for _, object := range objects(c, read(c, "deploy/examples/day/"+filepath.Base(file))) {
+			if object.GetKind() != "Pod" {
+				continue
+			}
+			pods++
+			object.SetNamespace("default")
+			c.apply([]*unstructured.Unstructured{object}, metav1.DryRunAll)
+		}
+	}
+	if pods < 10 {
+		c.Errorf("only %d pods", pods)
+	}
 }
 
 // applyServiceMonitors makes the API server serve the resource of Prometheus' operator, with any content.

@@ -194,6 +194,49 @@ func TestTheChartsValues(t *testing.T) {
 	}
 }
 
+var comparedSchedulers = []string{"kube-scheduler", "outboard"}
+
+// comparison returns the argument of kustomized for what one of the compared schedulers gets.
+func comparison(scheduler string) string { return "../examples/compare-schedulers/" + scheduler }
+
+// Compared schedulers get the same Jobs: only the namespace and the scheduler's name differ.
+func TestComparedSchedulersGetTheSame(t *testing.T) {
+	names := map[string]bool{}
+	var first string
+	for _, scheduler := range comparedSchedulers {
+		all := kustomized(t, comparison(scheduler))
+		jobs := 0
+		for _, object := range all {
+			if object.GetKind() != "Job" {
+				continue
+			}
+			jobs++
+			name, _, err := unstructured.NestedString(object.Object, "spec", "template", "spec", "schedulerName")
+			if err != nil {
+				t.Fatal(err)
+			}
+			names[name] = true
+			unstructured.RemoveNestedField(object.Object, "spec", "template", "spec", "schedulerName")
+		}
+		if jobs < 3 || len(all) != jobs+1 {
+			t.Errorf("%s: %d objects, %d Jobs", scheduler, len(all), jobs)
+		}
+		text, err := yaml.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		same := strings.ReplaceAll(string(text), "compare-"+scheduler, "compare")
+		if first == "" {
+			first = same
+		} else if diff := cmp.Diff(first, same); diff != "" {
+			t.Errorf("%s (-), %s (+):\n%s", comparedSchedulers[0], scheduler, diff)
+		}
+	}
+	if !names["default-scheduler"] || !names["ai-scheduler"] || len(names) != 2 {
+		t.Errorf("schedulers: %v", names)
+	}
+}
+
 // Several files contain the version.
 func TestVersions(t *testing.T) {
 	version := regexp.MustCompile(`OUTBOARD_VERSION "([^"]+)"`).FindStringSubmatch(read(t, "CMakeLists.txt"))

@@ -65,6 +65,21 @@ func configuration(t *testing.T, path string) (scheduler, shim string) {
 	return scheduler, shim
 }
 
+// podGroupAccess returns the ClusterRole of the component pod-groups, bound to Outboard's user here. The API server does
+// not serve these resources, but without the right it would answer 403 instead of 404.
+func podGroupAccess(t *testing.T) string {
+	t.Helper()
+	role := documents(t, "../../../deploy/kustomize/components/pod-groups/role.yaml")[0]
+	return role + `
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: pod-groups}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-shim-pod-groups}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + controlplane.OutboardUser + `}]
+`
+}
+
 // TestExamplesGoWhereTheySay applies deploy/examples: the shim and the host load the configurations, the nodes are
 // created, and the pods of each workload are created one after the other on the empty cluster.
 func TestExamplesGoWhereTheySay(t *testing.T) {
@@ -85,6 +100,9 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 		if err := c.Apply(t.Context(), node); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := c.Apply(t.Context(), podGroupAccess(t)); err != nil {
+		t.Fatal(err)
 	}
 	tried := map[string]bool{}
 	for _, name := range []string{"two-profiles", "ai-scheduler"} {
