@@ -269,10 +269,7 @@ tier_fuzz() {
 tier_publishers() {
   need_go
   need_prometheus
-  local publisher
-  for publisher in gpu_feature_discovery topology_updater; do
-    go_module=integration/publishers/$publisher go_tests publishers "$publisher, as recorded" -timeout 10m -ldflags "$("$root/integration/publishers/record.sh" --ldflags)" ./...
-  done
+  go_module=integration/publishers/gpu_feature_discovery go_tests publishers "GPU Feature Discovery, as recorded" -timeout 10m ./...
   go_tests publishers "metrics of GPUs in a real Prometheus" ./publishers/metrics
 }
 

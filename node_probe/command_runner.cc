@@ -7,7 +7,6 @@
 #include <spawn.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +22,11 @@
 #include "shim/clock.h"
 
 extern char** environ;
+
+// glibc 2.36 declares these functions without C linkage (fixed in 2.37).
+extern "C" {
+#include <sys/pidfd.h>
+}
 
 namespace outboard::node_probe {
 namespace {

@@ -69,7 +69,7 @@ TEST(CommandRunnerTest, TimeIsBounded) {
   EXPECT_EQ(read(ends[0], &byte, 1), 0);
   close(ends[0]);
   // The same if it closes its output before.
-  EXPECT_EQ(Shell("exec >&- 2>&-; tail -f /dev/null", Short()).status().code(),
+  EXPECT_EQ(Shell("exec >&- 2>&-; tail -f /dev/null >/dev/null", Short()).status().code(),
             absl::StatusCode::kDeadlineExceeded);
 }
 

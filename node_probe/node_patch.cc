@@ -9,7 +9,7 @@
 #include "absl/synchronization/mutex.h"
 #include "nlohmann/json.hpp"
 #include "plugin_host/sdk/gpu_devices.h"
-#include "plugins/topology_aware_gpu_gate/node_topology.h"
+#include "plugin_host/sdk/node_facts/node_labels.h"
 
 namespace outboard::node_probe {
 namespace {
@@ -57,8 +57,7 @@ const char* Advice(absl::StatusCode code) {
 
 std::string PatchText(const NodeAnnotations& annotations) {
   nlohmann::json values = nlohmann::json::object();
-  if (annotations.islands)
-    values[topology_aware_gpu_gate::kIslandsAnnotation] = *annotations.islands;
+  if (annotations.islands) values[sdk::node_labels::kIslandsAnnotation] = *annotations.islands;
   if (annotations.pod_gpus) values[sdk::kPodGpusAnnotation] = *annotations.pod_gpus;
   return nlohmann::json{{"metadata", {{"annotations", values}}}}.dump();
 }

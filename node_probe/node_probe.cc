@@ -10,7 +10,7 @@
 #include "node_probe/gpu_inventory.h"
 #include "node_probe/topology_matrix.h"
 #include "plugin_host/sdk/gpu_devices.h"
-#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugin_host/sdk/node_facts/gpu_islands.h"
 #include "shim/clock.h"
 
 namespace outboard::node_probe {
@@ -62,18 +62,28 @@ absl::StatusOr<std::string> NodeProbe::ReadPods(const GpuInventory& inventory,
   return text;
 }
 
+namespace {
+
+// A parser's error, with the program where that has another name than the parser says.
+absl::Status FromProgram(const std::string& program, const absl::Status& status) {
+  if (status.ok() || program == "nvidia-smi") return status;
+  return absl::Status(status.code(), absl::StrCat(program, ": ", status.message()));
+}
+
+}  // namespace
+
 absl::Status NodeProbe::Read(const kube::CancelToken& cancel, NodeAnnotations* annotations) {
   const absl::StatusOr<std::string> list = commands_.Run({options_.nvidia_smi, "-L"}, cancel);
   if (!list.ok()) return list.status();
   const absl::StatusOr<GpuInventory> inventory = ParseGpuInventory(*list);
-  if (!inventory.ok()) return inventory.status();
+  if (!inventory.ok()) return FromProgram(options_.nvidia_smi, inventory.status());
   absl::Status status;
   const absl::StatusOr<std::string> matrix =
       commands_.Run({options_.nvidia_smi, "topo", "-m"}, cancel);
   if (matrix.ok()) {
     const auto islands = ParseTopologyMatrix(*matrix, inventory->partitioned);
-    if (islands.ok()) annotations->islands = topology_aware_gpu_gate::FormatIslands(*islands);
-    status = islands.status();
+    if (islands.ok()) annotations->islands = sdk::FormatIslands(*islands);
+    status = FromProgram(options_.nvidia_smi, islands.status());
   } else {
     status = matrix.status();
   }

@@ -12,13 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "plugin_host/sdk/label_values.h"
-#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugin_host/sdk/node_facts/gpu_islands.h"
 
 namespace outboard::node_probe {
 namespace {
 
-using topology_aware_gpu_gate::GpuIslands;
-using topology_aware_gpu_gate::Topology;
+using sdk::GpuIslands;
+using sdk::GpuTopology;
 
 // NVLinks of one GPU, of all generations (18: Hopper, Blackwell).
 constexpr int64_t kMaxLinks = 18;
@@ -152,9 +152,9 @@ absl::StatusOr<GpuIslands> ParseTopologyMatrix(absl::string_view text, sdk::GpuS
       links_in_largest = links;
     }
   }
-  result.topology = largest <= 1                                   ? Topology::kPcie
-                    : links_in_largest * (largest - 1) > kMaxLinks ? Topology::kNvswitch
-                                                                   : Topology::kNvlink;
+  result.topology = largest <= 1                                   ? GpuTopology::kPcie
+                    : links_in_largest * (largest - 1) > kMaxLinks ? GpuTopology::kNvswitch
+                                                                   : GpuTopology::kNvlink;
   return result;
 }
 

@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugin_host/sdk/node_facts/gpu_islands.h"
 
 namespace outboard::node_probe {
 
@@ -19,8 +19,8 @@ namespace outboard::node_probe {
 //
 // Errors: INVALID_ARGUMENT with the cause: no GPUs, a missing or short row, an unknown link, an
 // asymmetric pair.
-absl::StatusOr<topology_aware_gpu_gate::GpuIslands> ParseTopologyMatrix(absl::string_view text,
-                                                                        sdk::GpuSet isolated = 0);
+absl::StatusOr<sdk::GpuIslands> ParseTopologyMatrix(absl::string_view text,
+                                                    sdk::GpuSet isolated = 0);
 
 }  // namespace outboard::node_probe
 

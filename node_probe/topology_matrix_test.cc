@@ -9,13 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugin_host/sdk/node_facts/gpu_islands.h"
 
 namespace outboard::node_probe {
 namespace {
 
-using topology_aware_gpu_gate::FormatIslands;
-using topology_aware_gpu_gate::ParseIslands;
+using sdk::FormatIslands;
+using sdk::ParseIslands;
 using Rows = std::vector<std::vector<std::string>>;
 
 // nvidia-smi's format: tabs, an underlined header, network cards, affinities, a legend.

@@ -378,7 +378,7 @@ std::vector<BadHost> BadHosts() {
          if (request->place_group()) request->mutable_cycle()->mutable_search()->clear_nodes();
        })},
       {"errors of plans without their reason",
-       {"PlanService/errors"},
+       {"PlanService/errors", "PlanService/group-step-errors"},
        Answering<PlanResponse>([](Wrongness*, PlanResponse* answer) {
          if (answer->has_error()) answer->mutable_error()->clear_reason();
        })},

@@ -305,16 +305,16 @@ absl::Status TakeSteps(const Session& session, PlanStream* stream, const std::st
   CONFORMANCE_TRY(CheckGroup(session, group, uid));
   GroupNodeSets* sets = step.mutable_try_placements();
   for (const GroupPlacement& half : Halves(session)) *sets->add_placements() = half.nodes();
-  PlanResponse tried;
-  CONFORMANCE_TRY(ask(step, &tried));
-  if (!tried.has_group() && !tried.has_rejection())
+  PlanResponse attempted;
+  CONFORMANCE_TRY(ask(step, &attempted));
+  if (!attempted.has_group() && !attempted.has_rejection())
     return Wrong(kStepTry, "neither group nor rejection");
-  if (tried.has_group()) CONFORMANCE_TRY(CheckTrial(tried.group(), group, *sets));
+  if (attempted.has_group()) CONFORMANCE_TRY(CheckTrial(attempted.group(), group, *sets));
   const GroupNodeSets copy = *sets;
   *step.mutable_place_on() = copy;
   PlanResponse placed;
   CONFORMANCE_TRY(ask(step, &placed));
-  if (placed.has_rejection() != tried.has_rejection())
+  if (placed.has_rejection() != attempted.has_rejection())
     return Wrong(kStepPlace, "tried and placed, the group has different outcomes");
   if (placed.has_rejection()) return absl::OkStatus();
   if (!placed.has_plan()) return Wrong(kStepPlace, "neither plan nor rejection");

@@ -1,7 +1,8 @@
 // `./dev bench plugins`: the cost of one more profile's plugins, filter and score, beside the
 // default profile.
 //
-// The configuration's first profile is measured. Three arrangements, each with its own host on a
+// The configuration's first profile is measured. The default profile scores the same share of nodes
+// and has the same queueSort plugin. Three arrangements, each with its own host on a
 // Unix socket and the same nodes and pods:
 //   alone     only the default profile
 //   beside    the default profile, while the host also serves the measured one: pods of a profile
@@ -197,6 +198,16 @@ bool Print(const Row& row, const std::vector<Run>& runs) {
   return ratio_of(1) <= kHighestRatioBeside && ratio_of(2) <= kHighestRatio;
 }
 
+// Makes the default profile comparable: it scores as many nodes as the measured one, and sorts the
+// queue alike, as all profiles of a configuration must.
+void MakeComparable(const config::ProfileSpec& measured, config::ProfileSpec* plain) {
+  plain->percentage_of_nodes_to_score = measured.percentage_of_nodes_to_score;
+  if (auto sort = measured.points.find(v1beta1::EXTENSION_POINT_QUEUE_SORT);
+      sort != measured.points.end()) {
+    plain->points.insert(*sort);
+  }
+}
+
 absl::StatusOr<Profiles> ReadProfiles(const std::string& file) {
   std::ifstream stream(file);
   std::stringstream text;
@@ -211,6 +222,7 @@ absl::StatusOr<Profiles> ReadProfiles(const std::string& file) {
                           "default");
   if (!plain.ok()) return plain.status();
   plain->shim.custom_resources = measured->shim.custom_resources;
+  MakeComparable(measured->scheduler.profiles[0], &plain->scheduler.profiles[0]);
   return Profiles{*plain, plain->scheduler.profiles[0], measured->scheduler.profiles[0]};
 }
 

@@ -35,7 +35,7 @@ check_includes() {
       # A program beside shim and host: the shim's API client, and the formats that plugins read.
       node_probe/*)
         case $what in
-          shim/kube/* | shim/clock.h | shim/config/flag_table.h | plugin_host/sdk/* | plugins/topology_aware_gpu_gate/*) ;;
+          shim/kube/* | shim/clock.h | shim/config/flag_table.h | plugin_host/sdk/*) ;;
           shim/config/testing/*) [[ $file == *_test.cc ]] || allowed=0 ;;
           shim/* | plugin_host/* | plugins/*) allowed=0 ;;
         esac

@@ -4,7 +4,7 @@
 #include "node_probe/gpu_inventory.h"
 #include "node_probe/topology_matrix.h"
 #include "plugin_host/sdk/gpu_devices.h"
-#include "plugins/topology_aware_gpu_gate/gpu_islands.h"
+#include "plugin_host/sdk/node_facts/gpu_islands.h"
 
 namespace outboard::node_probe {
 namespace {
@@ -32,8 +32,8 @@ void FuzzPodGpus(absl::string_view text) {
 void FuzzMatrix(absl::string_view text, sdk::GpuSet isolated) {
   const auto islands = ParseTopologyMatrix(text, isolated);
   if (!islands.ok()) return;
-  const std::string written = topology_aware_gpu_gate::FormatIslands(*islands);
-  fuzz::Require(topology_aware_gpu_gate::ParseIslands(written) == *islands,
+  const std::string written = sdk::FormatIslands(*islands);
+  fuzz::Require(sdk::ParseIslands(written) == *islands,
                 "islands are read as written");
   for (const sdk::GpuSet island : islands->islands)
     fuzz::Require((island & isolated) == 0 || (island & (island - 1)) == 0,

@@ -78,14 +78,18 @@ std::set<sdk::ExtensionPoint> PointsOf(const std::string& plugin,
 // Adds the plugin's name to its pushes.
 class Profile::PluginNotifier : public sdk::ShimNotifier {
  public:
-  PluginNotifier(std::string plugin, PushTarget* target)
-      : plugin_(std::move(plugin)), target_(target) {}
+  PluginNotifier(std::string plugin, const std::set<sdk::ExtensionPoint>& points,
+                 PushTarget* target)
+      : plugin_(std::move(plugin)),
+        sorts_(points.count(v1beta1::EXTENSION_POINT_QUEUE_SORT) != 0),
+        gates_(points.count(v1beta1::EXTENSION_POINT_PRE_ENQUEUE) != 0),
+        target_(target) {}
   void Decide(const sdk::WaitDecision& decision) override { target_->Decide(plugin_, decision); }
   void SortKeysChanged(absl::Span<const std::string> pod_uids) override {
-    target_->SortKeysChanged(pod_uids);
+    if (sorts_) target_->SortKeysChanged(pod_uids);
   }
   void GateChanged(absl::Span<const std::string> pod_uids) override {
-    target_->GateChanged(pod_uids);
+    if (gates_) target_->GateChanged(pod_uids);
   }
   void Activate(absl::Span<const std::string> pod_uids) override {
     target_->Activate(plugin_, pod_uids);
@@ -94,6 +98,9 @@ class Profile::PluginNotifier : public sdk::ShimNotifier {
 
  private:
   const std::string plugin_;
+  // A plugin may push the same wherever the profile has it; the shim refuses what is not about one
+  // of the profile's points.
+  const bool sorts_, gates_;
   PushTarget* target_;
 };
 
@@ -199,11 +206,11 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   }
   const int before = CountErrors(*problems);
   sdk::ArgsReader reader(json);
-  pushes_.push_back(std::make_unique<PluginNotifier>(name, target));
+  const std::set<sdk::ExtensionPoint> points = PointsOf(name, config);
+  pushes_.push_back(std::make_unique<PluginNotifier>(name, points, target));
   metrics_.push_back(std::make_unique<PluginMetrics>(name, &descriptor->metrics, metrics));
-  sdk::PluginContext context{config.name(),         &reader,
-                             pushes_.back().get(),  cache_->view(),
-                             metrics_.back().get(), PointsOf(name, config)};
+  sdk::PluginContext context{config.name(),         &reader, pushes_.back().get(), cache_->view(),
+                             metrics_.back().get(), points};
   absl::StatusOr<std::unique_ptr<sdk::Plugin>> plugin = descriptor->create(context);
   for (const sdk::ArgsProblem& problem : reader.Finish()) {
     AddProblem(

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ struct Script {
 
 // Pods a and b are a group; a node takes one pod. Evicts pod `running` for a group.
 class Pairs : public sdk::Plugin,
+              public sdk::PreFilterPlugin,
               public sdk::NodeFilterPlugin,
               public sdk::GroupPlugin,
               public sdk::PlacementGeneratePlugin,
@@ -39,6 +41,10 @@ class Pairs : public sdk::Plugin,
               public sdk::GroupPostFilterPlugin {
  public:
   explicit Pairs(const Script* script) : script_(*script) {}
+  // Only plugins at PreFilter place groups.
+  Verdict PreFilter(const sdk::Attempt&, sdk::PreFilterResult*) const override {
+    return Verdict::Success();
+  }
   Verdict FilterNode(const sdk::Attempt&, const sdk::NodeView& node) const override {
     return node.pods().empty() ? Verdict::Success() : Verdict::Unschedulable("taken");
   }
@@ -67,7 +73,8 @@ class Pairs : public sdk::Plugin,
     dry_run.Remove(*victim);
     preemption->places = dry_run.Place({});
     preemption->victims = {victim};
-    return preemption->places.empty() ? Verdict::Unschedulable("does not help") : Verdict::Success();
+    return preemption->places.empty() ? Verdict::Unschedulable("does not help")
+                                      : Verdict::Success();
   }
 
  private:
@@ -81,8 +88,9 @@ class SessionGroupsTest : public ::testing::Test {
     sdk::PluginDescriptor descriptor;
     descriptor.name = "Pairs";
     descriptor.extension_points = {
-        v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE,
-        v1beta1::EXTENSION_POINT_PLACEMENT_SCORE, v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER};
+        v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
+        v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE, v1beta1::EXTENSION_POINT_PLACEMENT_SCORE,
+        v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER};
     descriptor.create =
         [this](const sdk::PluginContext&) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
       return std::make_unique<Pairs>(&script_);

@@ -19,6 +19,7 @@ constexpr GpuSet Bit(int64_t id) { return GpuSet{1} << id; }
 }  // namespace
 
 std::optional<GpuSet> ParseGpuIds(absl::string_view text) {
+  if (text.empty()) return std::nullopt;  // StrSplit gives one part for "", but none for nullptr.
   GpuSet gpus = 0;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {
     const std::pair<absl::string_view, absl::string_view> ends =

@@ -87,7 +87,10 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
     if (!ref) return sdk::Verdict::Success();
     const GroupSpec& spec = groups_.SpecFor(*ref);
-    return spec.fault.empty() ? Incomplete(*ref, spec) : sdk::Verdict::Success();
+    if (!spec.fault.empty() || MissingOf(*ref, spec).empty()) return sdk::Verdict::Success();
+    // Without a count: the reason stays while more members come.
+    return sdk::Verdict::Unresolvable(
+        absl::StrCat(GangName(*ref), ": fewer than ", NumberOf(*ref, spec), " members exist"));
   }
 
   // The same for profiles without PreEnqueue, and if a member was deleted meanwhile.

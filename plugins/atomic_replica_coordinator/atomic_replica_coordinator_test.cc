@@ -242,8 +242,10 @@ sdk::PluginDescriptor At(std::vector<sdk::ExtensionPoint> points) {
 
 TEST_F(CoordinatorTest, MembersOfAnIncompleteJobWaitBeforeTheQueue) {
   const v1beta1::Pod a = Member("a", "3"), b = Member("b", "3"), c = Member("c", "3");
-  EXPECT_EQ(harness_->PreEnqueue(a), Verdict::Unresolvable("gang \"train\": 1 of 3 members exist"));
-  EXPECT_EQ(harness_->PreEnqueue(b), Verdict::Unresolvable("gang \"train\": 2 of 3 members exist"));
+  EXPECT_EQ(harness_->PreEnqueue(a),
+            Verdict::Unresolvable("gang \"train\": fewer than 3 members exist"));
+  EXPECT_EQ(harness_->PreEnqueue(b),
+            Verdict::Unresolvable("gang \"train\": fewer than 3 members exist"));
   EXPECT_EQ(harness_->PreFilter(b).verdict,
             Verdict::Unresolvable("gang \"train\": 2 of 3 members exist"));
   EXPECT_THAT(harness_->TakeGateChanges(), IsEmpty());
@@ -314,11 +316,12 @@ TEST_F(CoordinatorTest, AtPermitAloneBoundMembersReleaseNothing) {
 }
 
 TEST(CoordinatorDescriptorTest, WithoutPermitAConfigurationIsRefused) {
-  for (const std::vector<sdk::ExtensionPoint>& points :
-       {std::vector<sdk::ExtensionPoint>{v1beta1::EXTENSION_POINT_PRE_FILTER},
-        {v1beta1::EXTENSION_POINT_RESERVE},
-        {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_PRE_FILTER,
-         v1beta1::EXTENSION_POINT_RESERVE}}) {
+  const std::vector<std::vector<sdk::ExtensionPoint>> subsets = {
+      {v1beta1::EXTENSION_POINT_PRE_FILTER},
+      {v1beta1::EXTENSION_POINT_RESERVE},
+      {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_PRE_FILTER,
+       v1beta1::EXTENSION_POINT_RESERVE}};
+  for (const std::vector<sdk::ExtensionPoint>& points : subsets) {
     EXPECT_EQ(PluginHarness::Create(At(points)).status().message(),
               "must be enabled at permit, where members wait for each other: without it a part of "
               "a gang would be bound");

@@ -238,7 +238,7 @@ TEST_F(PodGroupsTest, GroupsThatAreNoGangsGoSingly) {
 
 TEST(CoordinatorDescriptorTest, CostsNothingWherePodsAreOfNoGroup) {
   const sdk::PluginDescriptor d = Descriptor();
-  ASSERT_EQ(d.interests.size(), 2u);
+  ASSERT_EQ(d.interests.size(), 3u);
   for (const v1beta1::Interest& interest : d.interests) {
     EXPECT_EQ(
         std::vector<std::string>(interest.any_field_set().begin(), interest.any_field_set().end()),

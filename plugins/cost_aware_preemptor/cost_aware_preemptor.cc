@@ -546,6 +546,9 @@ Verdict CostAwarePreemptor::SelectVictims(const Offer& offer, sdk::DryRun& dry_r
       [&] { return trials.failed(); });
   if (!cheapest) return trials.verdict();
   found->victims = VictimsOf(offer, prices, cheapest->set);
+  // The pod fits as it is: evicting pods would not help.
+  if (found->victims.empty())
+    return Verdict::Unresolvable("No preemption victims found for incoming pod");
   std::vector<PodRecord*> here, elsewhere;
   for (const Victim& victim : found->victims)
     (victim.pod->slot == offer.slot ? here : elsewhere).push_back(victim.pod);

@@ -126,7 +126,7 @@ TEST(TopologyAwareGPUGateTest, AbsurdLabelsMakeNoIslands) {
   std::mt19937 random(1);
   const auto pick = [&] { return absurd[random() % absurd.size()]; };
   for (int round = 0; round < 300; ++round) {
-    auto harness = PluginHarness::Create(Descriptor());
+    auto harness = PluginHarness::Create(Descriptor(), R"({"unknown": "reject"})");
     ASSERT_TRUE(harness.ok());
     (*harness)->AddNode(NodeBuilder("n")
                             .Allocatable({{"nvidia.com/gpu", "8"}})

@@ -244,8 +244,9 @@ TEST(ParseConfig, ErrorsNameFileLineColumnAndPath) {
        "profiles"},
       {"profiles: [{plugins: {placementScore: {enabled: [{name: A, weight: 2}]}}}]\n", nullptr},
       {"profiles: [{plugins: {podGroupPostFilter: {enabled: [{name: A}]}}}]\n", nullptr},
-      {"profiles: [{plugins: {placementGenerate: {enabled: [{nme: A}]}}}]\n",
-       "f.yaml:3:54: profiles[0].plugins.placementGenerate.enabled[0].nme: unknown field"},
+      {"profiles: [{plugins: {placementGenerate: {enabled: [{name: A, nme: B}]}}}]\n",
+       "f.yaml:3:63: profiles[0].plugins.placementGenerate.enabled[0].nme: unknown field; did you "
+       "mean name?"},
       {"profiles: [{pluginConfig: [{name: A}, {name: A}]}]\n",
        "f.yaml:3:39: profiles[0].pluginConfig[1]: Duplicate value: \"A\""},
       {"profiles: [{pluginConfig: [{name: A, args: 5}]}]\n",

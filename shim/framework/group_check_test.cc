@@ -119,6 +119,7 @@ TEST_F(GroupCheckTest, AGroupIsOfPodsThatWait) {
   EXPECT_THAT(FaultOfGroup([](auto* g) { g->add_placed_slots(3); }), HasSubstr("slot 3"));
   auto bound = MakePod("c");
   bound->pod.set_node_name("n1");
+  bound->resource_version = "10";
   cluster_.UpsertPod(bound);
   EXPECT_THAT(FaultOfGroup([](auto*) {}), HasSubstr("uid-c, which does not wait"));
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "shim/cut_text.h"
+#include "shim/framework/answer_check.h"
 
 namespace outboard::framework {
 namespace {

@@ -95,6 +95,8 @@ TEST_F(CallObserverTest, EveryCallIsObservedOnce) {
   EXPECT_TRUE(client_.SendPostBind(PostBindRequest(), Soon()));
   EXPECT_EQ(record_.ended.back(), "Bind OK") << "the caller does not wait for PostBind";
   while (record_.ended.back() != "PostBind OK") loop_.Wait(Soon());
+  EXPECT_TRUE(client_.GeneratePlacements(GeneratePlacementsRequest(), Soon()).ok());
+  EXPECT_TRUE(client_.ScorePlacements(ScorePlacementsRequest(), Soon()).ok());
   std::vector<std::string> all;
   for (const char* name : kCallNames) all.push_back(absl::StrCat(name, " OK"));
   EXPECT_EQ(record_.ended, all);

@@ -118,12 +118,12 @@ TEST_F(EndpointTest, AHangingHostDoesNotDelayOthers) {
   absl::Notification answered;
   const absl::Time began = SteadyNow();
   {
-    HostConnector connector(
-        config, {[&](Endpoint endpoint, HostConnection) {
-                   if (endpoint.host == "z") answered.Notify();
-                 },
-                 [](std::string, std::string, std::string) {}, [](std::string, std::string) {},
-                 [](std::string, std::string) {}});
+    HostConnector connector(config,
+                            {[&](Endpoint endpoint, HostConnection) {
+                               if (endpoint.host == "z") answered.Notify();
+                             },
+                             [](std::string, std::string, v1beta1::ProbeResponse) {},
+                             [](std::string, std::string) {}, [](std::string, std::string) {}});
     EXPECT_TRUE(answered.WaitForNotificationWithTimeout(absl::Seconds(30)));
     // Each of the others takes a second.
     EXPECT_LT(SteadyNow() - began, absl::Seconds(4));

@@ -193,9 +193,11 @@ TEST_F(HostRegistryTest, WarningsAboutAConfigurationLeaveItInForce) {
   EXPECT_EQ(warning_of("small"), warning);
   EXPECT_THAT(log.lines, ElementsAre("Host \"small\": instance small (build ) warns: " + warning));
   // Beside what it says in probes.
-  hosts_.OnProbedReady("small", "small", "out of disk", SteadyNow());
+  v1beta1::ProbeResponse probe;
+  probe.set_warning("out of disk");
+  hosts_.OnProbedReady("small", "small", probe, SteadyNow());
   EXPECT_EQ(warning_of("small"), "out of disk; " + warning);
-  hosts_.OnProbedReady("small", "small", "", SteadyNow());
+  hosts_.OnProbedReady("small", "small", v1beta1::ProbeResponse(), SteadyNow());
   EXPECT_EQ(warning_of("small"), warning);
   // The same is not logged again when the instance gets its configuration again.
   config::Config changed = config_;

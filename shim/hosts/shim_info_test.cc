@@ -18,7 +18,7 @@ using ::testing::Not;
 
 TEST(ShimInfo, NamesWhatTheShimDoes) {
   const v1beta1::ShimInfo& shim = ThisShim();
-  EXPECT_EQ(shim.extension_points_size(), 12) << "all of them";
+  EXPECT_EQ(shim.extension_points_size(), 15) << "all of them";
   EXPECT_THAT(shim.extension_points(), Contains(v1beta1::EXTENSION_POINT_PRE_BIND));
   EXPECT_THAT(shim.extension_points(), Contains(v1beta1::EXTENSION_POINT_BIND));
   EXPECT_THAT(shim.extension_points(), Not(Contains(v1beta1::EXTENSION_POINT_UNSPECIFIED)));

@@ -35,6 +35,7 @@ class OnePlay final : public scheduler::Observer {
       : cluster_(cluster),
         host_(&registry),
         world_({}),
+        rules_(OptionsOf(registry).custom_resources),
         scheduler_(OptionsOf(registry), queue::QueueOptions(), &world_, this, nullptr, now_) {
     world_.SetCallbacks({.on_bound = [this](const kube::PodPtr& pod,
                                             absl::Time) { outcome_.bound.insert(pod->uid()); },
@@ -92,11 +93,13 @@ class OnePlay final : public scheduler::Observer {
 
   // False: refused.
   bool Configure(const std::string& text) {
-    const absl::StatusOr<config::Config> config = config::ParseConfig(text, "config.yaml");
+    absl::StatusOr<config::Config> config = config::ParseConfig(text, "config.yaml");
     if (!config.ok()) {
       Fault(absl::StrCat("the shim refuses the configuration: ", config.status().message()));
       return false;
     }
+    for (const framework::CustomResourceRule& rule : rules_)
+      config->shim.custom_resources.push_back({rule.resource, rule.verbs, {}, {}});
     absl::StatusOr<hosts::Plans> plans =
         hosts::MakePlans(*config, {kHost}, {{kHost, host_.info()}});
     if (!plans.ok()) {
@@ -176,6 +179,7 @@ class OnePlay final : public scheduler::Observer {
   Outcome outcome_;
   InProcessHost host_;
   simulate::SimulatedCluster world_;
+  const std::vector<framework::CustomResourceRule> rules_;
   scheduler::Scheduler scheduler_;
 };
 
@@ -204,7 +208,15 @@ std::string ConfigText(const std::vector<PluginAtPoints>& plugins) {
   std::string text = absl::StrCat(
       "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
       "- schedulerName: ",
-      kProfile, "\n  plugins:\n    multiPoint: {disabled: [{name: \"*\"}]}\n");
+      kProfile, "\n");
+  // No Prometheus answers there, which is neutral.
+  const bool has_load = absl::c_any_of(
+      plugins, [](const PluginAtPoints& plugin) { return plugin.plugin == "GPULoad"; });
+  if (has_load) {
+    absl::StrAppend(&text, "  pluginConfig: [{name: GPULoad, args: {prometheus: {address: ",
+                    "\"http://127.0.0.1:1\"}}}]\n");
+  }
+  text += "  plugins:\n    multiPoint: {disabled: [{name: \"*\"}]}\n";
   enabled.try_emplace(v1beta1::EXTENSION_POINT_PRE_FILTER);
   for (const auto& [point, names] : enabled) {
     absl::StrAppend(&text, "    ", ConfigName(point), ": {enabled: [", absl::StrJoin(names, ", "),
