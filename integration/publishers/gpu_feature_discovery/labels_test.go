@@ -41,7 +41,7 @@ func text(t *testing.T) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# What NVIDIA's GPU Feature Discovery publishes about nodes with GPUs; amounts follow from the device plugin's rules.
 # Publisher: github.com/NVIDIA/k8s-device-plugin %s (Apache-2.0), package internal/lm.
-# Machines: the mocks of github.com/NVIDIA/go-nvml %s. Names and memory of GPUs: as nvidia-smi prints them.
+# Machines: the mocks of github.com/NVIDIA/go-nvml %s. Names and memory of GPUs: given, see README.md.
 # Command: integration/publishers/record.sh
 `, plugin, mocks)
 	for _, machine := range machines() {
