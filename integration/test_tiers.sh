@@ -9,7 +9,7 @@ all_tiers=(unit component go cluster sanitizers)
 # the examples in Java and TypeScript download packages; older API servers take long to build; the storms (10,000 gangs, 10,000 preemptions) take
 # half an hour; the fuzzers (ten seconds each) and the mutants (hours) are rebuilt for it; the long forms of the faults take hours; the publishers
 # of GPU facts take ten minutes to build.
-named_tiers=(upstream examples guide older storms fuzz mutants faults publishers)
+named_tiers=(upstream examples guide older storms fuzz mutants faults publishers numa)
 logs=$build/test-logs
 summary=$logs/summary
 
@@ -118,12 +118,6 @@ claims_host() { # TIER
   step "$1" "the host for claims" alone env BUILD_ONLY=1 "$root/plugins/dynamic_resources/host/run.sh"
 }
 
-build_numa_answers() {
-  need_packages "${build_packages[@]}" "${test_packages[@]}"
-  configure release -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_BUILD_TESTS=ON
-  compile release numa_answers
-}
-
 tier_go() {
   alone need_go
   build_product "${programs[@]}"
@@ -136,8 +130,6 @@ tier_go() {
   go_module=plugins/dynamic_resources/host go_tests go "the host for claims, called as a shim calls it" -timeout 10m ./...
   step go "the conformance kit, against the host for claims" "$root/plugins/dynamic_resources/host/conformance_test.sh" "$build/release/bin"
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
-  alone build_numa_answers
-  go_module=integration/numa go_tests go "NUMA zones as NodeResourceTopologyMatch decides" -timeout 20m ./...
 }
 
 # Debian's Prometheus, unpacked but not installed, because an installed package starts a service.
@@ -263,6 +255,15 @@ tier_fuzz() {
       record fuzz 0 1 0 "$name; its input: $build/fuzz/crashes"
     fi
   done <"$build/fuzz/fuzzers.txt"
+}
+
+# GPUModelMatch beside scheduler-plugins' NodeResourceTopologyMatch, which compiles a thousand packages.
+tier_numa() {
+  need_go
+  need_packages "${build_packages[@]}" "${test_packages[@]}"
+  configure release -DCMAKE_BUILD_TYPE=RelWithDebInfo -DOUTBOARD_BUILD_TESTS=ON
+  compile release numa_answers
+  go_module=integration/numa go_tests numa "NUMA zones as NodeResourceTopologyMatch decides" -timeout 20m ./...
 }
 
 # Real publishers of GPU facts, against what is recorded of them.
