@@ -35,6 +35,7 @@ std::string WhyNotSessions(const Kit& kit, const std::string& name) {
   static const auto* const kTwoSessions = new std::set<std::string>{
       "PluginHostService/sessions-in-turn", "PluginHostService/end-session",
       "ClusterStateService/two-sessions",   "ClusterStateService/slot-reused",
+      "ClusterStateService/pod-places",     "ClusterStateService/unknown-node",
       "PlanService/equals-cycle",           "PlanService/batch"};
   const bool is_single = kit.Can(v1beta1::CAPABILITY_SINGLE_SESSION);
   if (is_single && kTwoSessions->count(name) > 0)
