@@ -45,7 +45,7 @@ void HostRegistry::TakeProbedSession(const std::string& name, Instance* instance
   const std::string before = WhyNoSession(name, *instance);
   single_sessions_.OnProbe(instance->id(), current);
   if (instance->state == InstanceState::kWaiting) {
-    // The next Tick begins with it once there is no reason against it.
+    // The next Tick begins with it as soon as it may.
     const std::string why = WhyNoSession(name, *instance);
     if (why.empty() || why == before) return;
     LOG(WARNING) << "Host \"" << name << "\": " << instance->text() << " is not used: " << why;
