@@ -18,8 +18,7 @@ namespace {
 
 using v1beta1::CallError;
 
-// The contract's limits (group.proto, plan.proto).
-constexpr size_t kMaxPods = 4096;
+// The contract's limit (group.proto). Groups are within its limit of pods since LimitMembers.
 constexpr int kMaxPlacements = 256;
 
 // The group's pods in the order in which answers refer to them: the attempt's pod first.
@@ -27,7 +26,7 @@ std::vector<const sdk::PodRecord*> InOrder(const sdk::GroupToPlace& group,
                                            const sdk::PodRecord& first) {
   std::vector<const sdk::PodRecord*> pods = {&first};
   for (const sdk::PodRecord* pod : group.pending) {
-    if (pod != &first && pods.size() < kMaxPods) pods.push_back(pod);
+    if (pod != &first) pods.push_back(pod);
   }
   return pods;
 }
@@ -140,9 +139,7 @@ void Session::TryPlacements(const v1beta1::PlanRequest& request, const Target& t
     v1beta1::GroupAssignments* const fits =
         trial.mutable_tried(static_cast<int>(i))->mutable_assignments();
     for (const PlannedPod& planned : outcome.placed) {
-      const auto at = position.find(planned.pod);
-      if (at == position.end()) continue;  // Beyond the pods that an answer can name.
-      fits->add_pods(at->second);
+      fits->add_pods(position.at(planned.pod));
       fits->add_slots(planned.slot);
     }
   }
