@@ -39,7 +39,7 @@ class GroupsHost {
           plugin->set_name("Fake");
           for (const ExtensionPoint point :
                {EXTENSION_POINT_PRE_FILTER, EXTENSION_POINT_PLACEMENT_GENERATE,
-                EXTENSION_POINT_PLACEMENT_SCORE})
+                EXTENSION_POINT_PLACEMENT_SCORE, EXTENSION_POINT_POD_GROUP_POST_FILTER})
             plugin->add_extension_points(point);
           return grpc::Status::OK;
         });
@@ -72,6 +72,12 @@ class GroupsHost {
         [this](const PlanRequest& request, PlanResponse* response) {
           return Plan(request, response);
         });
+    host_->Answer<PreFilterRequest, PreFilterResponse>(
+        [](const PreFilterRequest&, PreFilterResponse*) { return grpc::Status::OK; });
+    host_->Answer<PostFilterRequest, PostFilterResponse>(
+        [this](const PostFilterRequest& request, PostFilterResponse* response) {
+          return PostFilter(request, response);
+        });
   }
 
   // SERVICE/CASE of the failures among the cases about groups.
@@ -83,7 +89,9 @@ class GroupsHost {
     EXPECT_TRUE(kit.ok()) << kit.status();
     if (!kit.ok()) return {"Connect"};
     std::vector<std::string> failures;
-    for (const Result& result : RunCases(**kit, GroupCases(), [](const Result&) {})) {
+    std::vector<Case> cases = GroupCases();
+    cases.push_back(PostFilterCases().back());
+    for (const Result& result : RunCases(**kit, cases, [](const Result&) {})) {
       if (result.outcome == Result::Outcome::kFailed)
         failures.push_back(absl::StrCat(result.service, "/", result.name));
       messages_ += absl::StrCat(result.service, "/", result.name, ": ", result.what, "\n");
@@ -95,6 +103,7 @@ class GroupsHost {
   std::function<void(GeneratePlacementsResponse*)> on_generate;
   std::function<void(ScorePlacementsResponse*)> on_score;
   std::function<void(const PlanRequest&, PlanResponse*)> on_plan;
+  std::function<void(PreemptionCandidate*)> on_post_filter;
   bool checks_objects = true;
 
  private:
@@ -164,6 +173,32 @@ class GroupsHost {
       }
     }
     if (on_plan) on_plan(request, response);
+    return grpc::Status::OK;
+  }
+
+  // Evicts the least important pod, and nominates its node for all of the group.
+  grpc::Status PostFilter(const PostFilterRequest& request, PostFilterResponse* response) const {
+    const grpc::Status known = CheckKnown(request.header(), request.group());
+    if (!known.ok()) return known;
+    const auto pods = host_->pods();
+    const Pod* victim = nullptr;
+    for (const auto& [uid, pod] : pods) {
+      if (!pod.node_name().empty() && (victim == nullptr || pod.priority() < victim->priority()))
+        victim = &pod;
+    }
+    for (const auto& [slot, node] : host_->nodes()) {
+      if (victim == nullptr || node.name() != victim->node_name()) continue;
+      PreemptionCandidate* candidate = response->mutable_candidates()->add_candidates();
+      candidate->set_plugin("Fake");
+      candidate->set_slot(slot);
+      candidate->add_victim_uids(victim->uid());
+      for (int i = 1; i < request.group().pod_uids_size(); ++i) {
+        Nomination* nomination = candidate->add_nominations();
+        nomination->set_pod_uid(request.group().pod_uids(i));
+        nomination->set_slot(slot);
+      }
+      if (on_post_filter) on_post_filter(candidate);
+    }
     return grpc::Status::OK;
   }
 
@@ -250,6 +285,56 @@ TEST(GroupCasesTest, FindATrialWithoutThePod) {
       tried.mutable_assignments()->set_pods(0, 7);
   };
   EXPECT_THAT(host.Failures(), ElementsAre("PlanService/group-steps")) << host.messages();
+}
+
+const char kGroupPostFilter[] = "PostFilterService/group-post-filter";
+
+TEST(GroupCasesTest, FindAPodNominatedTwice) {
+  GroupsHost host;
+  host.on_post_filter = [](PreemptionCandidate* candidate) {
+    candidate->mutable_nominations(1)->set_pod_uid(candidate->nominations(0).pod_uid());
+  };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
+}
+
+TEST(GroupCasesTest, FindANominationForAStranger) {
+  GroupsHost host;
+  host.on_post_filter = [](PreemptionCandidate* candidate) {
+    candidate->mutable_nominations(0)->set_pod_uid(candidate->victim_uids(0));
+  };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
+}
+
+TEST(GroupCasesTest, FindAnUnknownNodeNominated) {
+  GroupsHost host;
+  host.on_post_filter = [](PreemptionCandidate* candidate) {
+    candidate->mutable_nominations(0)->set_slot(1000);
+  };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
+}
+
+TEST(GroupCasesTest, FindACandidateOfAnotherPlugin) {
+  GroupsHost host;
+  host.on_post_filter = [](PreemptionCandidate* candidate) { candidate->set_plugin("Other"); };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
+}
+
+TEST(GroupCasesTest, FindAVictimOnAnotherNode) {
+  GroupsHost host;
+  host.on_post_filter = [](PreemptionCandidate* candidate) {
+    candidate->set_slot(candidate->slot() == 0 ? 1 : 0);
+    candidate->clear_nominations();
+  };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
+}
+
+TEST(GroupCasesTest, FindPreemptionThatChangesItsMind) {
+  GroupsHost host;
+  uint32_t calls = 0;
+  host.on_post_filter = [&](PreemptionCandidate* candidate) {
+    candidate->set_budget_violations(++calls);
+  };
+  EXPECT_THAT(host.Failures(), ElementsAre(kGroupPostFilter)) << host.messages();
 }
 
 }  // namespace

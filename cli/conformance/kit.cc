@@ -51,7 +51,6 @@ std::string WhyNot(const Kit& kit, const Case& one) {
   const std::vector<std::pair<std::string, ExtensionPoint>> points = {
       {"QueueSortService", v1beta1::EXTENSION_POINT_QUEUE_SORT},
       {"PreEnqueueService", v1beta1::EXTENSION_POINT_PRE_ENQUEUE},
-      {"PostFilterService", v1beta1::EXTENSION_POINT_POST_FILTER},
       {"ReserveService", v1beta1::EXTENSION_POINT_RESERVE},
       {"PermitService", v1beta1::EXTENSION_POINT_PERMIT},
       {"PreBindService", v1beta1::EXTENSION_POINT_PRE_BIND},
@@ -61,6 +60,12 @@ std::string WhyNot(const Kit& kit, const Case& one) {
       {"ScoreService", v1beta1::EXTENSION_POINT_SCORE}};
   for (const auto& [name, point] : points) {
     if (service == name && !kit.Has(point)) return absl::StrCat("no plugin at ", ShortName(point));
+  }
+  if (service == "PostFilterService") {
+    const ExtensionPoint point = one.name == std::string("group-post-filter")
+                                     ? v1beta1::EXTENSION_POINT_POD_GROUP_POST_FILTER
+                                     : v1beta1::EXTENSION_POINT_POST_FILTER;
+    if (!kit.Has(point)) return absl::StrCat("no plugin at ", ShortName(point));
   }
   if (service == "GroupService" && !kit.Has(v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE) &&
       !kit.Has(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE))

@@ -1,4 +1,4 @@
-// After the algorithm: Reserve, Unreserve, Permit, PreBind; and PostFilter if no node was found.
+// After the algorithm: Reserve, Unreserve, Permit, PreBind, Bind, PostBind.
 #include <algorithm>
 #include <set>
 
@@ -12,8 +12,6 @@ namespace {
 using namespace v1beta1;  // NOLINT: the contract's messages are this file's vocabulary.
 
 constexpr absl::Duration kVersionDeadline = absl::Milliseconds(800);
-constexpr size_t kSummaryBytes = 32 << 10;
-constexpr int kMaxCandidates = 32;
 constexpr size_t kMaxAnnotations = 256;
 constexpr size_t kMaxAnnotationBytes = 256 << 10;
 
@@ -307,85 +305,6 @@ absl::Status PostBind(const Kit& kit) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCompanions(const TestCluster& cluster, const Pod& pod,
-                             const PreemptionCandidate& candidate,
-                             std::set<std::string>* distinct) {
-  for (const std::string& uid : candidate.companion_uids()) {
-    const auto companion = std::find_if(cluster.running.begin(), cluster.running.end(),
-                                        [&](const Pod& p) { return p.uid() == uid; });
-    if (companion == cluster.running.end() || companion->priority() >= pod.priority())
-      return Wrong(kVictimsKnown, absl::StrCat("\"", uid, "\" is not a companion"));
-    if (!distinct->insert(uid).second)
-      return Wrong(kCompanions, absl::StrCat(uid, " is named twice"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CheckCandidates(const Session& session, const Pod& pod,
-                             const PreemptionCandidates& candidates) {
-  const int count = candidates.candidates_size();
-  if (count == 0 || count > kMaxCandidates)
-    return Wrong(kCandidates, absl::StrCat(count, " candidates"));
-  const TestCluster& cluster = session.cluster();
-  for (const PreemptionCandidate& candidate : candidates.candidates()) {
-    const Plugins plugins = session.kit().At(EXTENSION_POINT_POST_FILTER);
-    if (std::find(plugins.begin(), plugins.end(), candidate.plugin()) == plugins.end())
-      return Wrong(kCandidatePlugin,
-                   absl::StrCat("\"", candidate.plugin(), "\" is not configured there"));
-    if (candidate.slot() >= cluster.nodes.size())
-      return Wrong(kCandidateSlot, absl::StrCat("slot ", candidate.slot(), " has no node"));
-    std::set<std::string> distinct;
-    for (const std::string& uid : candidate.victim_uids()) {
-      const auto victim = std::find_if(cluster.running.begin(), cluster.running.end(),
-                                       [&](const Pod& p) { return p.uid() == uid; });
-      if (victim == cluster.running.end() ||
-          victim->node_name() != cluster.nodes[candidate.slot()].name() ||
-          victim->priority() >= pod.priority()) {
-        return Wrong(kVictimsKnown,
-                     absl::StrCat("\"", uid, "\" is not a victim, on slot ", candidate.slot()));
-      }
-      if (!distinct.insert(uid).second)
-        return Wrong(kVictims, absl::StrCat(uid, " is named twice"));
-    }
-    if (!distinct.empty()) CONFORMANCE_TRY(CheckCompanions(cluster, pod, candidate, &distinct));
-    if (distinct.empty())
-      return Wrong(kVictims, absl::StrCat("slot ", candidate.slot(), " has none"));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status PostFilter(const Kit& kit) {
-  Session session(kit);
-  CONFORMANCE_TRY(session.Open(MakeCluster()));
-  bool any = false;
-  uint64_t attempt = 0;
-  for (const Pod& pod : session.cluster().pending) {
-    Round round;
-    ++attempt;
-    CONFORMANCE_TRY(ExpectAlive(session, 1000 + attempt));
-    CONFORMANCE_TRY(RunRound(session, attempt, pod.uid(), &round));
-    if (!round.feasible.empty() || round.filter.has_error()) continue;
-    any = true;
-    PostFilterRequest request;
-    *request.mutable_header() = session.Header(attempt);
-    const auto answer = session.Call(request);
-    CONFORMANCE_TRY(ExpectOk(answer));
-    if (answer.message.outcome_case() == PostFilterResponse::OUTCOME_NOT_SET)
-      return Wrong(kPostFilterOutcome, "there is none");
-    if (answer.message.has_questions()) return Wrong(kQuestionsAllowed, "the request has none");
-    if (answer.message.has_rejection()) {
-      CONFORMANCE_TRY(
-          CheckStatus(answer.message.rejection().status(), "PreemptionRejection.status",
-                      kit.At(EXTENSION_POINT_POST_FILTER),
-                      {CODE_UNSCHEDULABLE, CODE_UNSCHEDULABLE_AND_UNRESOLVABLE, CODE_ERROR},
-                      kPostFilterRejection, kSummaryBytes));
-    }
-    if (answer.message.has_candidates())
-      CONFORMANCE_TRY(CheckCandidates(session, pod, answer.message.candidates()));
-  }
-  return any ? absl::OkStatus() : Skipped("the host rejects none of the kit's pods on all nodes");
-}
-
 }  // namespace
 
 std::vector<Case> PlacementCases() {
@@ -405,11 +324,6 @@ std::vector<Case> PlacementCases() {
       {"BindService", "bind", "each plugin's answer has an outcome", Bind},
       {"PostBindService", "post-bind", "a notice may come again", PostBind},
   };
-}
-
-std::vector<Case> PostFilterCases() {
-  return {{"PostFilterService", "post-filter",
-           "victims are known, on the node, and of lower priority", PostFilter}};
 }
 
 }  // namespace outboard::conformance

@@ -124,6 +124,12 @@
     "The node's slot at the call's version")                                                       \
   R(kCandidatePlugin, "post_filter.proto", "PreemptionCandidate.plugin",                           \
     "REQUIRED. The plugin that proposes it")                                                       \
+  R(kNominations, "post_filter.proto", "PreemptionCandidate.nominations",                          \
+    "Other pods of the pod's group that wait for a node, each once")                               \
+  R(kNominationSlot, "post_filter.proto", "Nomination.slot",                                       \
+    "The node's slot at the call's version")                                                       \
+  R(kPostFilterReadOnly, "post_filter.proto", "PostFilterService.PostFilter",                      \
+    "Read-only: the shim evicts, under its own rights")                                            \
   R(kReserveAgain, "reserve.proto", "ReserveService.Reserve", "Repeating one is harmless")         \
   R(kReserveBegins, "reserve.proto", "ReserveService.Reserve",                                     \
     "On a host without a plugin of the profile from preFilter to score, it begins the attempt")    \
