@@ -136,6 +136,9 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			if i.name == "monitored" {
 				c.applyServiceMonitors()
 			}
+			if strings.HasSuffix(i.name, "-certified") {
+				c.applyCertManager()
+			}
 			all := kustomized(t, i.name)
 			c.bring(all)
 			before := map[string]string{}
@@ -240,6 +243,23 @@ spec:
 		_, err := monitors.List(c.Context(), metav1.ListOptions{})
 		return err
 	})
+}
+
+// applyCertManager makes the API server serve cert-manager's resources, with the schemas that it publishes.
+func (c *cluster) applyCertManager() {
+	c.Helper()
+	for _, kind := range []string{"certificates", "issuers"} {
+		text, err := controlplane.Published(c.Context(), "github.com/cert-manager/cert-manager", "v1.20.0", "deploy/crds/cert-manager.io_"+kind+".yaml")
+		if err != nil {
+			c.Fatal(err)
+		}
+		c.applyAll(text)
+		resource := c.dynamic.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: kind})
+		c.eventually(func() error {
+			_, err := resource.List(c.Context(), metav1.ListOptions{})
+			return err
+		})
+	}
 }
 
 // refusesOthers: a pod that is not restricted is rejected.

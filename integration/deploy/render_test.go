@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -39,13 +40,17 @@ func installations(t *testing.T) []installation {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-values.yaml")), &extender); err != nil {
 		t.Fatal(err)
 	}
+	certified := maps.Clone(extender)
+	certified["certManager"] = map[string]any{"enabled": true}
 	return []installation{
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
 		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
+		{name: "mtls-certified", values: map[string]any{"mode": "mtls", "certManager": map[string]any{"enabled": true}}},
 		{name: "probed", values: map[string]any{"nodeProbe": map[string]any{"enabled": true}}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
+		{name: "extender-certified", values: certified, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
 
@@ -191,6 +196,28 @@ func TestTheChartsValues(t *testing.T) {
 	}
 	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "mode must be sidecar or mtls") {
 		t.Errorf("unknown mode, want an error: %v", err)
+	}
+	if values, err = chartutil.ToRenderValues(chart, map[string]any{"certManager": map[string]any{"enabled": true}}, chartutil.ReleaseOptions{Namespace: namespace}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "certManager.enabled needs mode mtls or extender.enabled") {
+		t.Errorf("certificates that nothing uses, want an error: %v", err)
+	}
+	others := installation{values: map[string]any{"mode": "mtls", "certManager": map[string]any{"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "company"}}}}
+	certificates := 0
+	for _, object := range templated(t, others, namespace) {
+		if object.GetKind() == "Issuer" {
+			t.Errorf("with an issuer of its own, the chart adds %s", object.GetName())
+		}
+		if object.GetKind() == "Certificate" {
+			certificates++
+			if name, _, _ := unstructured.NestedString(object.Object, "spec", "issuerRef", "name"); name != "company" {
+				t.Errorf("%s is issued by %s", object.GetName(), name)
+			}
+		}
+	}
+	if certificates != 2 {
+		t.Errorf("%d certificates", certificates)
 	}
 }
 
