@@ -346,6 +346,10 @@ std::string ArgsOf(const std::string& plugin) {
     return R"({"windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
   // No server listens there.
   if (plugin == "GPULoad") return R"({"prometheus": {"address": "http://127.0.0.1:9"}})";
+  if (plugin == "MetricScore") {
+    return R"({"prometheus": {"address": "http://127.0.0.1:9"}, "metrics": [{"name": "m",
+      "query": "m", "direction": "lower", "filter": {"above": 1}}]})";
+  }
   if (plugin == "Objectives") return R"({"licences": {"solver": 3}})";
   return "";
 }

@@ -15,6 +15,8 @@
 #include "plugins/gpu_packing/gpu_packing.h"
 #include "plugins/image_locality/image_locality.h"
 #include "plugins/inter_pod_affinity/inter_pod_affinity.h"
+#include "plugins/latest_start_sort/latest_start_sort.h"
+#include "plugins/metric_score/metric_score.h"
 #include "plugins/node_affinity/node_affinity.h"
 #include "plugins/node_declared_features/node_declared_features.h"
 #include "plugins/node_name/node_name.h"
@@ -57,6 +59,8 @@ absl::Status RegisterBuiltinPlugins(sdk::PluginRegistry* registry) {
            &gpu_packing::Descriptor,
            &image_locality::Descriptor,
            &inter_pod_affinity::Descriptor,
+           &latest_start_sort::Descriptor,
+           &metric_score::Descriptor,
            &node_affinity::Descriptor,
            &node_declared_features::Descriptor,
            &node_name::Descriptor,

@@ -113,6 +113,13 @@ class MetricsRunTest : public ::testing::Test {
     args->set_plugin("GPULoad");
     args->set_args_json(absl::StrCat(R"({"prometheus": {"address": ")", prometheus_.address(),
                                      R"("}, "period": "1s"})"));
+    for (const char* plugin : {"MetricScore", "Objectives"}) {
+      PluginArgs* const metrics = profile->add_args();
+      metrics->set_plugin(plugin);
+      metrics->set_args_json(absl::StrCat(
+          R"({"prometheus": {"address": ")", prometheus_.address(),
+          R"("}, "metrics": [{"name": "m", "query": "m", "direction": "lower", "period": "1s"}]})"));
+    }
     ConfigureResponse response;
     EXPECT_TRUE(host_->Configure(request, absl::Now(), &response).ok());
     EXPECT_TRUE(response.problems().empty()) << response.DebugString();

@@ -15,6 +15,7 @@
 #include "plugin_host/sdk/pod_group_objects.h"
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/post_filter.h"
+#include "plugin_host/sdk/sort_key.h"
 
 namespace outboard::coscheduling {
 namespace {
@@ -23,20 +24,6 @@ using sdk::GroupKey;
 using sdk::GroupRef;
 
 constexpr size_t kNameBytes = 44;
-
-void AppendBigEndian(uint64_t value, int bytes, std::string* key) {
-  for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-    key->push_back(static_cast<char>(value >> shift));
-}
-
-// Decreases as the priority increases.
-void AppendPriority(int32_t priority, std::string* key) {
-  AppendBigEndian(~(static_cast<uint32_t>(priority) ^ 0x80000000u), 4, key);
-}
-
-void AppendTime(absl::Time time, std::string* key) {
-  AppendBigEndian(static_cast<uint64_t>(absl::ToUnixNanos(time)) ^ (uint64_t{1} << 63), 8, key);
-}
 
 // FNV-1a: hosts that replace each other must agree, and absl::Hash differs by process.
 uint64_t Digest(absl::string_view text) {
@@ -51,7 +38,7 @@ void AppendName(const GroupKey& group, std::string* key) {
   const uint64_t digest = Digest(absl::StrCat(group.Text(), " ", group.controller_uid));
   name.resize(kNameBytes);
   key->append(name);
-  AppendBigEndian(digest, 8, key);
+  sdk::AppendBigEndian(digest, 8, key);
 }
 
 absl::Time CreationOf(const v1beta1::Pod& pod) {
@@ -67,13 +54,13 @@ class Coscheduling : public sdk::Plugin,
 
   std::string SortKey(const sdk::PodView& pod, const sdk::ClusterView&) const override {
     std::string key;
-    AppendPriority(pod.priority(), &key);
+    sdk::AppendPriority(pod.priority(), &key);
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
     if (!ref) {
-      AppendTime(CreationOf(pod.proto()), &key);
+      sdk::AppendTime(CreationOf(pod.proto()), &key);
       return key;
     }
-    AppendTime(std::min(TimeOf(ref->key), kLastTime), &key);
+    sdk::AppendTime(TimeOf(ref->key), &key);
     AppendName(ref->key, &key);
     return key;
   }
@@ -161,12 +148,9 @@ class Coscheduling : public sdk::Plugin,
     GroupKey group;
     bool has_place = false;  // which it may lose
   };
-  // The largest time that fits into a key.
-  static inline const absl::Time kLastTime = absl::FromUnixNanos(INT64_MAX);
-
   absl::Time TimeOf(const GroupKey& key) const {
     const auto group = groups_.find(key);
-    return group == groups_.end() ? kLastTime : group->second.time();
+    return group == groups_.end() ? sdk::LastKeyTime() : group->second.time();
   }
 
   // At most once a tick, about a second: the members of a group fail one after the other, and each

@@ -1,14 +1,12 @@
 #include "plugins/gpu_load/args.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
-#include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/prometheus/server_args.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::gpu_load {
@@ -22,19 +20,16 @@ constexpr int64_t kMostCode = 65535;
 
 }  // namespace
 
-const char kArgsSchema[] = R"json({
+namespace {
+
+// Around the properties of the server.
+constexpr char kSchemaBeforeServer[] = R"json({
   "type": "object", "additionalProperties": false, "required": ["prometheus"],
   "properties": {
     "prometheus": {"type": "object", "additionalProperties": false, "required": ["address"],
-      "description": "The server that scrapes DCGM's exporters.", "properties": {
-        "address": {"type": "string", "description":
-          "http:// or https://, host, port, and an optional path."},
-        "bearerTokenFile": {"type": "string", "description":
-          "File with a token, read before each request; https only."},
-        "caFile": {"type": "string", "description":
-          "CA certificates for the server, PEM; default: the system's."},
-        "timeout": {"type": "string", "default": "5s", "description":
-          "Timeout of one reading, at most 1m."},
+      "description": "The server that scrapes DCGM's exporters.", "properties": {)json";
+
+constexpr char kSchemaAfterServer[] = R"json(,
         "matchers": {"type": "object", "additionalProperties": {"type": "string"}, "description":
           "Labels that all samples must have, such as the cluster's."}}},
     "period": {"type": "string", "default": "15s", "description":
@@ -60,20 +55,6 @@ const char kArgsSchema[] = R"json({
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
       "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."}}})json";
 
-namespace {
-
-absl::Duration DurationWithin(const sdk::ArgsObject& object, const char* key,
-                              absl::Duration otherwise, absl::Duration least, absl::Duration most) {
-  const absl::Duration value = object.Duration(key, otherwise);
-  if (value < least || value > most) {
-    object.Problem(
-        key, absl::StrCat("Invalid value: ", absl::FormatDuration(value), ": not in valid range [",
-                          absl::FormatDuration(least), ", ", absl::FormatDuration(most), "]"));
-    return otherwise;
-  }
-  return value;
-}
-
 double NumberWithin(const sdk::ArgsObject& object, const char* key, double otherwise, double most) {
   const double value = object.Double(key, otherwise);
   if (!(value >= 0 && value <= most)) {
@@ -84,75 +65,37 @@ double NumberWithin(const sdk::ArgsObject& object, const char* key, double other
   return value;
 }
 
-// The syntax of Prometheus' label names.
-bool IsLabelName(const std::string& name) {
-  return !name.empty() && !absl::ascii_isdigit(static_cast<unsigned char>(name[0])) &&
-         std::all_of(name.begin(), name.end(),
-                     [](unsigned char c) { return absl::ascii_isalnum(c) || c == '_'; });
-}
-
-void ReadServer(const sdk::ArgsObject& object, ServerOptions* server) {
-  server->address = object.String("address", "");
-  server->bearer_token_file = object.String("bearerTokenFile", "");
-  server->ca_file = object.String("caFile", "");
-  server->timeout =
-      DurationWithin(object, "timeout", server->timeout, absl::Milliseconds(1), absl::Minutes(1));
-  const std::string& address = server->address;
-  const bool is_https = absl::StartsWith(address, "https://");
-  const size_t host = address.find("://");
-  if (address.empty()) {
-    object.Problem("address", sdk::RequiredValue("must be the address of Prometheus, such as "
-                                                 "http://prometheus.monitoring:9090"));
-  } else if ((!is_https && !absl::StartsWith(address, "http://")) || host + 3 >= address.size() ||
-             address[host + 3] == '/' ||
-             !std::all_of(address.begin(), address.end(),
-                          [](unsigned char c) { return absl::ascii_isgraph(c); }) ||
-             address.find_first_of("?#@") != std::string::npos) {
-    object.Problem("address", sdk::InvalidValue(address,
-                                                "must be http://HOST:PORT or https://HOST:PORT, "
-                                                "with a path if it has one"));
-  } else if (!is_https && !server->bearer_token_file.empty()) {
-    object.Problem("bearerTokenFile", sdk::Forbidden("a token is sent over https only"));
-  }
-}
-
 }  // namespace
+
+std::string ArgsSchema() {
+  return absl::StrCat(kSchemaBeforeServer, prometheus::kServerProperties, kSchemaAfterServer);
+}
 
 Args ReadArgs(const sdk::ArgsObject& root) {
   Args args;
   ReaderOptions& reader = args.reader;
-  const sdk::ArgsObject prometheus = root.Object("prometheus");
-  ReadServer(prometheus, &reader.server);
-  const sdk::ArgsObject matchers = prometheus.Object("matchers");
+  const sdk::ArgsObject server = root.Object("prometheus");
+  reader.server = prometheus::ReadServer(server);
+  const sdk::ArgsObject matchers = server.Object("matchers");
   for (const std::string& label : matchers.Keys()) {
     reader.query.matchers[label] = matchers.String(label, "");
-    if (!IsLabelName(label))
+    if (!prometheus::IsLabelName(label))
       matchers.Problem(label, sdk::InvalidValue(label, "must be the name of a Prometheus label"));
   }
-  reader.period = DurationWithin(root, "period", reader.period, absl::Seconds(1), absl::Hours(1));
-  reader.query.max_sample_age = DurationWithin(root, "maxSampleAge", reader.query.max_sample_age,
-                                               absl::Seconds(1), absl::Hours(1));
-  const std::vector<std::string> labels = root.Strings("nodeLabels", reader.query.node_labels);
-  if (labels.empty() || labels.size() > 16)
-    root.Problem("nodeLabels", sdk::InvalidValue(static_cast<int64_t>(labels.size()),
-                                                 "must have 1 to 16 entries"));
-  for (size_t i = 0; i < labels.size(); ++i) {
-    // The query itself uses these labels.
-    if (!IsLabelName(labels[i]) || labels[i] == "outboard" || labels[i] == "gpu" ||
-        labels[i] == "GPU_I_ID")
-      root.Problem(absl::StrCat("nodeLabels[", i, "]"),
-                   sdk::InvalidValue(labels[i], "must be a Prometheus label that can name a node"));
-    if (std::count(labels.begin(), labels.begin() + static_cast<std::ptrdiff_t>(i), labels[i]) > 0)
-      root.Problem(absl::StrCat("nodeLabels[", i, "]"), sdk::DuplicateValue(labels[i]));
-  }
-  reader.query.node_labels = labels;
-  args.settling_time = DurationWithin(root, "settlingTime", args.settling_time,
-                                      absl::ZeroDuration(), absl::Hours(1));
+  reader.period =
+      prometheus::ReadDuration(root, "period", reader.period, absl::Seconds(1), absl::Hours(1));
+  reader.query.max_sample_age = prometheus::ReadDuration(
+      root, "maxSampleAge", reader.query.max_sample_age, absl::Seconds(1), absl::Hours(1));
+  // The query itself uses the reserved labels.
+  reader.query.node_labels = prometheus::ReadNodeLabels(
+      root, "nodeLabels", reader.query.node_labels, {"outboard", "gpu", "GPU_I_ID"});
+  args.settling_time = prometheus::ReadDuration(root, "settlingTime", args.settling_time,
+                                                absl::ZeroDuration(), absl::Hours(1));
   args.estimated_use = NumberWithin(root, "estimatedUsePercent", 100, 100) / 100;
   args.memory_weight = NumberWithin(root, "memoryWeight", args.memory_weight, 1);
   const sdk::ArgsObject xid = root.Object("xid");
-  reader.veto_for =
-      DurationWithin(xid, "vetoFor", reader.veto_for, absl::ZeroDuration(), absl::Hours(24));
+  reader.veto_for = prometheus::ReadDuration(xid, "vetoFor", reader.veto_for, absl::ZeroDuration(),
+                                             absl::Hours(24));
   std::vector<int64_t> codes(std::begin(kVetoCodes), std::end(kVetoCodes));
   if (xid.Has("vetoCodes")) codes = xid.Ints("vetoCodes");
   for (size_t i = 0; i < codes.size(); ++i) {

@@ -2,6 +2,8 @@
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_ARGS_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_ARGS_H_
 
+#include <string>
+
 #include "absl/time/time.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/gpu_resources.h"
@@ -9,7 +11,7 @@
 
 namespace outboard::gpu_load {
 
-extern const char kArgsSchema[];
+std::string ArgsSchema();
 
 struct Args {
   ReaderOptions reader;

@@ -15,6 +15,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/prometheus/node_names.h"
 #include "plugins/gpu_load/args.h"
 #include "plugins/gpu_load/placed_pods.h"
 
@@ -22,7 +23,6 @@ namespace outboard::gpu_load {
 namespace {
 
 constexpr char kName[] = "GPULoad";
-constexpr char kHostnameLabel[] = "kubernetes.io/hostname";
 constexpr char kSampleAgeMetric[] = "outboard_gpu_load_sample_age_seconds";
 constexpr char kNodesMetric[] = "outboard_gpu_load_nodes";
 constexpr char kUnknownHostsMetric[] = "outboard_gpu_load_unknown_hosts";
@@ -202,10 +202,9 @@ class GpuLoad : public sdk::Plugin,
     unknown_hosts_ = 0;
     next_end_ = absl::InfiniteFuture();
     if (snapshot_ != nullptr) {
-      by_hostname_.reset();
-      for (const HostLoad& host : snapshot_->hosts) TakeIn(host);
-      TakeInVetoes(now);
-      by_hostname_.reset();
+      prometheus::NodeNames names(cluster_);
+      for (const HostLoad& host : snapshot_->hosts) TakeIn(host, &names);
+      TakeInVetoes(now, &names);
     }
     for (sdk::Slot slot = 0; slot < loads_.size(); ++slot) {
       NodeLoad& load = loads_[slot];
@@ -218,8 +217,8 @@ class GpuLoad : public sdk::Plugin,
     if (some_ended) WakeRejected();
   }
 
-  void TakeIn(const HostLoad& host) const {
-    const std::optional<sdk::Slot> slot = SlotOf(host.names);
+  void TakeIn(const HostLoad& host, prometheus::NodeNames* names) const {
+    const std::optional<sdk::Slot> slot = SlotOf(host.names, names);
     if (!slot) {
       if (++unknown_hosts_ == 1 && !std::exchange(warned_of_unknown_, true)) {
         LOG(WARNING) << kName << ": sample ignored: no node matches its host "
@@ -236,12 +235,12 @@ class GpuLoad : public sdk::Plugin,
     load.memory = host.memory.value_or(-1);
   }
 
-  void TakeInVetoes(absl::Time now) const {
+  void TakeInVetoes(absl::Time now, prometheus::NodeNames* names) const {
     // By the GPU's number, with the text of the reason.
     absl::flat_hash_map<sdk::Slot, std::vector<std::pair<int64_t, std::string>>> errors;
     for (const Veto& veto : snapshot_->vetoes) {
       if (veto.until <= now) continue;
-      const std::optional<sdk::Slot> slot = SlotOf(veto.names);
+      const std::optional<sdk::Slot> slot = SlotOf(veto.names, names);
       if (!slot) continue;
       next_end_ = std::min(next_end_, veto.until);
       int64_t number = 0;
@@ -261,33 +260,10 @@ class GpuLoad : public sdk::Plugin,
     }
   }
 
-  // Finds a node by one of the names: its own name, also with a port, or its hostname label, which
-  // differs from the name on some clouds.
-  std::optional<sdk::Slot> SlotOf(const std::vector<std::string>& names) const {
-    for (const std::string& name : names) {
-      if (const auto slot = SlotOfName(name)) return slot;
-      const size_t colon = name.rfind(':');
-      if (colon == std::string::npos) continue;
-      if (const auto slot = SlotOfName(absl::string_view(name).substr(0, colon))) return slot;
-    }
-    return std::nullopt;
-  }
-  std::optional<sdk::Slot> SlotOfName(absl::string_view name) const {
-    if (const auto node = cluster_.FindNode(name)) return WithLoad(node->slot());
-    if (!by_hostname_) {
-      by_hostname_.emplace();
-      for (const sdk::Slot slot : cluster_.node_order()) {
-        const sdk::NodeView node = cluster_.node(slot);
-        const auto hostname = node.Label(kHostnameLabel);
-        if (hostname && *hostname != node.name())
-          by_hostname_->emplace(std::string(*hostname), slot);
-      }
-    }
-    const auto it = by_hostname_->find(name);
-    return it == by_hostname_->end() ? std::nullopt : WithLoad(it->second);
-  }
-  std::optional<sdk::Slot> WithLoad(sdk::Slot slot) const {
-    if (slot >= loads_.size()) return std::nullopt;
+  std::optional<sdk::Slot> SlotOf(const std::vector<std::string>& of_sample,
+                                  prometheus::NodeNames* names) const {
+    const std::optional<sdk::Slot> slot = names->Find(of_sample);
+    if (!slot || *slot >= loads_.size()) return std::nullopt;
     return slot;
   }
 
@@ -343,9 +319,8 @@ class GpuLoad : public sdk::Plugin,
   // Derived from the snapshot, and updated on use.
   mutable std::shared_ptr<const LoadSnapshot> snapshot_;
   mutable std::vector<NodeLoad> loads_;  // By slot.
-  mutable std::optional<absl::flat_hash_map<std::string, sdk::Slot>> by_hostname_;
-  std::vector<char> there_;    // By slot: whether a node is there.
-  mutable bool stale_ = true;  // Nodes were added or removed.
+  std::vector<char> there_;              // By slot: whether a node is there.
+  mutable bool stale_ = true;            // Nodes were added or removed.
   mutable absl::Time now_ = absl::UnixEpoch();
   mutable absl::Time looked_ = absl::InfinitePast();
   mutable absl::Time next_end_ = absl::InfiniteFuture();  // Of a veto.
@@ -365,7 +340,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_FILTER, v1beta1::EXTENSION_POINT_PRE_SCORE,
                         v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = ArgsSchema();
   // The plugin itself reports the end of a veto.
   d.wake_up_events = {sdk::WakeOn("Node", {Event::ACTION_ADD})};
   d.metrics = {

@@ -1,4 +1,4 @@
-// The text of the Prometheus query, and the parser of its answer.
+// The text of the Prometheus query, and the reader of its samples.
 #ifndef OUTBOARD_PLUGINS_GPU_LOAD_LOAD_QUERY_H_
 #define OUTBOARD_PLUGINS_GPU_LOAD_LOAD_QUERY_H_
 
@@ -8,16 +8,15 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "plugin_host/sdk/prometheus/node_names.h"
+#include "plugin_host/sdk/prometheus/samples.h"
 
 namespace outboard::gpu_load {
 
 struct QueryOptions {
   // Labels that may name the node of a sample; the first that matches counts.
-  std::vector<std::string> node_labels = {
-      "Hostname", "node", "kubernetes_node", "nodename", "exported_node", "hostname", "instance"};
+  std::vector<std::string> node_labels = prometheus::DefaultNodeLabels();
   std::map<std::string, std::string> matchers;  // Labels and values that all samples must have.
   absl::Duration max_sample_age = absl::Minutes(2);
 
@@ -56,13 +55,8 @@ struct Reading {
   size_t ignored = 0;  // Rows with invalid figures: not a number, negative, above the maximum.
 };
 
-// Reads an answer of /api/v1/query. Pure.
-//
-// Errors:
-// - INVALID_ARGUMENT: not a valid answer, or more than kMaxRows rows.
-// - ABORTED, with Prometheus' message: the query failed.
-inline constexpr size_t kMaxRows = 500000;
-absl::StatusOr<Reading> ParseAnswer(absl::string_view json, const QueryOptions& options);
+// Reads the samples of an answer to this query. Pure.
+Reading ReadSamples(const std::vector<prometheus::Sample>& samples, const QueryOptions& options);
 
 }  // namespace outboard::gpu_load
 

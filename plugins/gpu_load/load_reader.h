@@ -7,20 +7,20 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/metrics.h"
+#include "plugin_host/sdk/prometheus/client.h"
+#include "plugin_host/sdk/prometheus/periodic_reader.h"
 #include "plugins/gpu_load/load_query.h"
-#include "plugins/gpu_load/prometheus_client.h"
 
 namespace outboard::gpu_load {
 
 struct ReaderOptions {
-  ServerOptions server;
+  prometheus::ServerOptions server;
   QueryOptions query;
   absl::Duration period = absl::Seconds(15);
   std::set<int64_t> veto_codes;
@@ -58,17 +58,14 @@ class LoadSource {
 // Counts readings by result.
 inline constexpr char kReadsMetric[] = "outboard_gpu_load_reads_total";
 
-// Queries Prometheus, publishes a snapshot, and waits for the rest of the period. A failed reading
-// publishes nothing, so samples grow old. Only the first failure of an outage is logged; all are
-// counted.
+// Publishes a snapshot after each reading. A failed reading publishes nothing, so samples grow old.
 //
 // Threading: thread-safe.
-// Lifetime: the destructor cancels a running query and joins the thread.
+// Lifetime: the destructor cancels a running query.
 // Errors: none; see the metric and the log.
 class LoadReader : public LoadSource {
  public:
   LoadReader(ReaderOptions options, sdk::Metrics* metrics);
-  ~LoadReader() override;
   LoadReader(const LoadReader&) = delete;
   LoadReader& operator=(const LoadReader&) = delete;
 
@@ -79,18 +76,6 @@ class LoadReader : public LoadSource {
   std::shared_ptr<const LoadSnapshot> Latest() const override;
 
  private:
-  enum class Result {
-    kOk,
-    kUnreachable,
-    kTimeout,
-    kStatus,
-    kTooLarge,
-    kToken,
-    kMalformed,
-    kError,
-    kNoSamples,
-    kCount
-  };
   struct Sighting {
     std::vector<std::string> names;
     std::string gpu;
@@ -99,24 +84,15 @@ class LoadReader : public LoadSource {
     bool shown = false;  // In the latest reading.
   };
 
-  void Run();
-  void ReadOnce();
-  void Publish(absl::Time asked, Reading reading);
-  void Ended(Result result, const std::string& detail);
+  absl::Status Publish(absl::Time asked, const std::vector<prometheus::Sample>& samples);
+  std::vector<Veto> VetoesAfter(absl::Time asked, std::vector<GpuXid> xids);
 
   const ReaderOptions options_;
-  std::vector<std::shared_ptr<sdk::Counter>> reads_;  // By Result.
-  PrometheusClient client_;
-
-  // Used only by the thread.
-  std::map<std::vector<std::string>, Sighting> sightings_;  // By names and GPU.
-  bool failing_ = false;
-  int64_t failed_ = 0;
-
+  // By names and GPU; used only by the reader's thread.
+  std::map<std::vector<std::string>, Sighting> sightings_;
   mutable absl::Mutex mutex_;
-  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::shared_ptr<const LoadSnapshot> latest_ ABSL_GUARDED_BY(mutex_);
-  std::thread thread_;  // Last member: it uses the others.
+  prometheus::PeriodicReader reader_;  // Last member: it uses the others.
 };
 
 }  // namespace outboard::gpu_load

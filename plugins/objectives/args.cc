@@ -6,8 +6,10 @@
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::objectives {
+namespace {
 
-const char kArgsSchema[] = R"json({
+// Without the properties of metrics, and the end.
+constexpr char kOwnSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "weights": {"type": "object", "additionalProperties": false,
@@ -33,9 +35,7 @@ const char kArgsSchema[] = R"json({
       "additionalProperties": {"type": "integer", "minimum": 0, "maximum": 1000000000},
       "description": "Number of each licence in the whole cluster."},
     "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
-      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."}}})json";
-
-namespace {
+      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},)json";
 
 constexpr int64_t kMaxLicences = 1000000000;
 constexpr size_t kMaxLevels = 8;
@@ -49,6 +49,8 @@ std::string ReadLabelKey(const sdk::ArgsObject& root, const char* key,
 }
 
 }  // namespace
+
+std::string ArgsSchema() { return absl::StrCat(kOwnSchema, prometheus::MetricsSchema(), "}}"); }
 
 Args ReadArgs(const sdk::ArgsObject& root) {
   Args args;
@@ -84,6 +86,9 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     args.licences[name] = count;
   }
   args.gpus = sdk::GpuResources::Read(root);
+  args.metrics = prometheus::ReadMetrics(root, {"cost", "distance", "gpu", "cpu"});
+  for (const prometheus::MetricOptions& metric : args.metrics.metrics)
+    args.weights.metrics.emplace_back(metric.name, metric.weight);
   return args;
 }
 

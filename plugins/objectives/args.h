@@ -9,11 +9,12 @@
 #include "absl/container/flat_hash_map.h"
 #include "plugin_host/sdk/args_reader.h"
 #include "plugin_host/sdk/gpu_resources.h"
+#include "plugin_host/sdk/prometheus/node_metrics.h"
 #include "plugins/objectives/wishes.h"
 
 namespace outboard::objectives {
 
-extern const char kArgsSchema[];
+std::string ArgsSchema();
 
 struct Args {
   Weights weights;
@@ -23,6 +24,7 @@ struct Args {
   std::string region_label = "topology.kubernetes.io/region";
   absl::flat_hash_map<std::string, int64_t> licences;
   sdk::GpuResources gpus;
+  prometheus::MetricsOptions metrics;  // Their weights are in `weights`.
 };
 
 // Reports invalid arguments to `root`.

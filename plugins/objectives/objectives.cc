@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_sets.h"
 #include "plugin_host/sdk/pod_parts.h"
+#include "plugin_host/sdk/prometheus/node_metrics.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/resources.h"
 #include "plugins/objectives/args.h"
@@ -30,6 +32,7 @@ namespace outboard::objectives {
 namespace {
 
 constexpr char kName[] = "Objectives";
+constexpr char kMetricPrefix[] = "outboard_objectives_metric";
 
 std::string TimeText(absl::Time time) {
   return absl::FormatTime("%Y-%m-%d%ET%H:%M:%SZ", time, absl::UTCTimeZone());
@@ -94,15 +97,17 @@ class Objectives : public sdk::Plugin,
                    public sdk::QueueingHintPlugin,
                    public sdk::ClusterObserver {
  public:
-  Objectives(Args args, const sdk::PluginContext& context)
+  Objectives(Args args, const prometheus::MakeMetricSource& make_source,
+             const sdk::PluginContext& context)
       : args_(std::move(args)),
         profile_(context.profile),
         cluster_(context.cluster),
-        places_(args_.levels) {}
+        places_(args_.levels),
+        metrics_(args_.metrics, make_source, context, kName, kMetricPrefix) {}
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     Bounds bounds = ReadBounds(attempt.pod().proto(), args_.levels, nullptr);
-    if (!bounds.any()) return sdk::Verdict::Skip();
+    if (!bounds.any() && !metrics_.has_bounds()) return sdk::Verdict::Skip();
     if (bounds.latest_start && attempt.now() > *bounds.latest_start) {
       return sdk::Verdict::Unresolvable(
           absl::StrCat("latest start ", TimeText(*bounds.latest_start), " is past"));
@@ -142,6 +147,7 @@ class Objectives : public sdk::Plugin,
       state = attempt.filter_state<BoundsState>();
     }
     FilterNodes(attempt.cluster(), block, state, sink);
+    metrics_.Filter(attempt, block, sink);
     if (!state->licence_verdict.ok()) sink.RejectAll(block.candidates, state->licence_verdict);
   }
 
@@ -170,6 +176,7 @@ class Objectives : public sdk::Plugin,
       return sdk::Verdict::Success();
     }
     const auto& state = *attempt.score_state<PreferencesState>();
+    metrics_.Look(attempt.now());
     const Weighing weighing = WeighingOf(attempt, state, nodes);
     const double scale = weighing.sum() > 0 ? 100 / weighing.sum() : 0;
     AddTerms(weighing, state, attempt.cluster().nodes(), nodes);
@@ -201,6 +208,11 @@ class Objectives : public sdk::Plugin,
       add("gpu", weighing.gpu, terms.gpu);
       add("cpu", weighing.cpu, terms.cpu);
     }
+    ForEachMetric(weighing, nodes, [&](size_t metric, double weight) {
+      for (size_t i = 0; i < nodes.size(); ++i)
+        explained[i].push_back(
+            {metrics_.options(metric).name, 100 * weight * metric_terms_[i] / weighing.sum()});
+    });
     return explained;
   }
 
@@ -220,6 +232,7 @@ class Objectives : public sdk::Plugin,
   }
 
   void OnReset() override {
+    metrics_.Reset();
     costs_.Reset();
     dear_.Forget();
     region_.clear();
@@ -230,6 +243,7 @@ class Objectives : public sdk::Plugin,
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
+    metrics_.NodeChanged(slot);
     if (slot >= region_.size()) region_.resize(slot + 1, sdk::StringTable::kNone);
     const sdk::NodeTable& table = cluster_.nodes();
     const uint32_t region_key = table.label_keys.Find(args_.region_label);
@@ -250,9 +264,11 @@ class Objectives : public sdk::Plugin,
   }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     places_.Clear(slot);
+    metrics_.NodeRemoved(slot);
     malformed_.Forget(absl::StrCat("node ", name));
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot) override {
+    metrics_.ForgetPod(pod.pod.uid());
     for (const auto& [name, count] : ReadLicences(pod.pod, nullptr)) used_[name] += count;
   }
   void OnPodRemovedFromNode(const sdk::PodRecord& pod, sdk::Slot) override {
@@ -270,7 +286,12 @@ class Objectives : public sdk::Plugin,
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
     warned_at_.erase(&pod);
+    metrics_.ForgetPod(pod.pod.uid());
     if (pod.pod.scheduler_name() == profile_) malformed_.Forget(PodName(pod.pod));
+  }
+  void OnTick(absl::Time now) override {
+    metrics_.Look(now);
+    metrics_.ShowFigures(now);
   }
 
  private:
@@ -379,7 +400,11 @@ class Objectives : public sdk::Plugin,
     double cost = 0, distance = 0, gpu = 0, cpu = 0;
     double median_cost = 0;
     sdk::GpuColumns gpus;
-    double sum() const { return cost + distance + gpu + cpu; }
+    absl::Time now;
+    std::vector<double> metrics;
+    double sum() const {
+      return std::accumulate(metrics.begin(), metrics.end(), cost + distance + gpu + cpu);
+    }
   };
   Weighing WeighingOf(const sdk::Attempt& attempt, const PreferencesState& state,
                       absl::Span<const sdk::Slot> nodes) const {
@@ -390,18 +415,30 @@ class Objectives : public sdk::Plugin,
     if (state.pods.total > 0 || !state.data.empty()) weighing.distance = state.weights.distance;
     if (state.gpus > 0) weighing.gpu = state.weights.gpu;
     weighing.cpu = state.weights.cpu;
+    weighing.now = attempt.now();
+    for (size_t metric = 0; metric < metrics_.size(); ++metric) {
+      const double weight = state.weights.metrics[metric].second;
+      const bool counts = weight > 0 && metrics_.HasValues(metric, attempt.now(), nodes);
+      weighing.metrics.push_back(counts ? weight : 0);
+    }
     return weighing;
   }
   void Log(const sdk::Attempt& attempt, const Weighing& weighing, const PreferencesState& state,
            absl::Span<const sdk::Slot> nodes, absl::Span<const int64_t> scores) const {
     const sdk::NodeTable& table = attempt.cluster().nodes();
+    std::vector<std::string> metrics(nodes.size());
+    ForEachMetric(weighing, nodes, [&](size_t metric, double weight) {
+      for (size_t i = 0; i < nodes.size(); ++i)
+        absl::StrAppend(&metrics[i], " + ", metrics_.options(metric).name, " (", metric_terms_[i],
+                        "·", weight, ")");
+    });
     for (size_t i = 0; i < nodes.size(); ++i) {
       const Terms terms = TermsOf(weighing, state, table, nodes[i]);
       VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
               << attempt.pod().uid() << ": cost (" << terms.cost << "·" << weighing.cost
               << ") + distance (" << terms.distance << "·" << weighing.distance << ") + gpu ("
               << terms.gpu << "·" << weighing.gpu << ") + cpu (" << terms.cpu << "·" << weighing.cpu
-              << ") over " << weighing.sum() << " = " << scores[i] << " of 100";
+              << ")" << metrics[i] << " over " << weighing.sum() << " = " << scores[i] << " of 100";
     }
   }
   Terms TermsOf(const Weighing& weighing, const PreferencesState& state,
@@ -445,6 +482,20 @@ class Objectives : public sdk::Plugin,
           [allocatable = table.allocatable_cpu.data()](sdk::Slot slot) {
             return allocatable[slot];
           });
+    }
+    ForEachMetric(weighing, nodes, [&](size_t, double weight) {
+      for (size_t i = 0; i < nodes.size(); ++i) sums_[i] += weight * metric_terms_[i];
+    });
+  }
+  // Calls back for each metric that counts, with its terms in metric_terms_.
+  template <typename Use>
+  void ForEachMetric(const Weighing& weighing, absl::Span<const sdk::Slot> nodes,
+                     const Use& use) const {
+    for (size_t metric = 0; metric < weighing.metrics.size(); ++metric) {
+      if (weighing.metrics[metric] <= 0) continue;
+      metric_terms_.resize(nodes.size());
+      metrics_.Terms(metric, weighing.now, nodes, absl::MakeSpan(metric_terms_));
+      use(metric, weighing.metrics[metric]);
     }
   }
   void AddDistanceTerms(double weight, const PreferencesState& state,
@@ -491,6 +542,9 @@ class Objectives : public sdk::Plugin,
   mutable sdk::NodeSets<std::vector<uint32_t>> outside_;
   mutable sdk::NodeSets<double> dear_;
   Places places_;
+  // Mutable: calls take new readings over.
+  mutable prometheus::NodeMetrics metrics_;
+  mutable std::vector<double> metric_terms_;        // Of the scored nodes.
   absl::flat_hash_map<std::string, int64_t> used_;  // Licences of pods on nodes.
   const sdk::Verdict unknown_cost_ = sdk::Verdict::Unresolvable("cost of the node is unknown");
   absl::flat_hash_map<const sdk::PodRecord*, uint64_t> warned_at_;  // PodRecord::generation
@@ -499,13 +553,14 @@ class Objectives : public sdk::Plugin,
 
 }  // namespace
 
-sdk::PluginDescriptor Descriptor() {
+sdk::PluginDescriptor DescriptorWith(prometheus::MakeMetricSource make_source) {
   using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
                         v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = ArgsSchema();
+  d.metrics = prometheus::FiguresOf(kMetricPrefix);
   d.wake_up_events = {sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_LABEL}),
                       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
                                           Event::ACTION_UPDATE_OTHER})};
@@ -517,10 +572,14 @@ sdk::PluginDescriptor Descriptor() {
   d.signature = sdk::SignedParts(d.needed_fields,
                                  {"metadata.namespace", "metadata.labels", "spec.containers"});
   d.maturity = sdk::Maturity::kAlpha;
-  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<Objectives>(ReadArgs(context.args->root()), context);
+  d.create =
+      [make_source = std::move(make_source)](
+          const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    return std::make_unique<Objectives>(ReadArgs(context.args->root()), make_source, context);
   };
   return d;
 }
+
+sdk::PluginDescriptor Descriptor() { return DescriptorWith(&prometheus::MetricReader::Shared); }
 
 }  // namespace outboard::objectives

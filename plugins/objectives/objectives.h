@@ -3,10 +3,14 @@
 #define OUTBOARD_PLUGINS_OBJECTIVES_OBJECTIVES_H_
 
 #include "plugin_host/sdk/plugin.h"
+#include "plugin_host/sdk/prometheus/metric_reader.h"
 
 namespace outboard::objectives {
 
 sdk::PluginDescriptor Descriptor();
+
+// With other sources of measured values; for tests.
+sdk::PluginDescriptor DescriptorWith(prometheus::MakeMetricSource make_source);
 
 }  // namespace outboard::objectives
 

@@ -33,7 +33,55 @@ std::unique_ptr<PluginHarness> Make(const std::string& args) {
   return *std::move(harness);
 }
 
-TEST(Objectives, Cases) { sdk::testing::RunCases(Descriptor(), "plugins/objectives/testdata"); }
+// Has the values of one reading.
+class FakeSource : public prometheus::MetricSource {
+ public:
+  std::shared_ptr<const prometheus::MetricSnapshot> Latest() const override { return latest; }
+  std::shared_ptr<const prometheus::MetricSnapshot> latest;
+};
+
+// Of the cases, at 2026-01-01T00:00:00Z: values of the query `latency`; no other query has any.
+std::shared_ptr<prometheus::MetricSource> SourceOfCases(
+    const prometheus::MetricReadOptions& options, sdk::Metrics*) {
+  auto source = std::make_shared<FakeSource>();
+  if (options.read.query != "latency") return source;
+  auto snapshot = std::make_shared<prometheus::MetricSnapshot>();
+  snapshot->asked = absl::FromCivil(absl::CivilSecond(2026, 1, 1), absl::UTCTimeZone());
+  snapshot->values = {{{"fast"}, 20}, {{"slow"}, 180}, {{"middle"}, 100}};
+  source->latest = std::move(snapshot);
+  return source;
+}
+
+TEST(Objectives, Cases) {
+  sdk::testing::RunCases(DescriptorWith(SourceOfCases), "plugins/objectives/testdata");
+}
+
+// A bound of a metric rejects also pods without bounds of their own, and wakes them.
+TEST(Objectives, PodsThatAMetricRejectedAreWoken) {
+  auto source = std::make_shared<FakeSource>();
+  const auto say = [&](double latency, absl::Time asked) {
+    auto snapshot = std::make_shared<prometheus::MetricSnapshot>();
+    snapshot->asked = asked;
+    snapshot->values = {{{"a"}, latency}};
+    source->latest = std::move(snapshot);
+  };
+  auto harness = PluginHarness::Create(
+      DescriptorWith([&](const prometheus::MetricReadOptions&, sdk::Metrics*) { return source; }),
+      R"({"prometheus": {"address": "http://p"}, "metrics": [{"name": "latency", "query": "l",
+          "direction": "lower", "filter": {"above": 100}}]})");
+  ASSERT_TRUE(harness.ok()) << harness.status();
+  const absl::Time start = absl::FromUnixSeconds(1767600000);
+  (*harness)->SetNow(start);
+  (*harness)->AddNode(NodeBuilder("a"));
+  say(101, start);
+  EXPECT_EQ((*harness)->Filter(PodBuilder("p")).at("a"),
+            sdk::Verdict::Unresolvable("metric latency is 101, at most 100"));
+  say(99, start + absl::Seconds(10));
+  (*harness)->SetNow(start + absl::Seconds(11));
+  (*harness)->Tick();
+  EXPECT_EQ((*harness)->TakeActivated(), std::vector<std::string>{"default/p"});
+  EXPECT_TRUE((*harness)->Filter(PodBuilder("p")).at("a").ok());
+}
 
 // After any pod events, licences in use equal those of pods on nodes.
 TEST(Objectives, LicencesAreCountedThroughAllThatPodsDo) {

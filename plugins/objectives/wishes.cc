@@ -62,7 +62,16 @@ double* Weights::Find(absl::string_view name) {
   if (name == "distance") return &distance;
   if (name == "gpu") return &gpu;
   if (name == "cpu") return &cpu;
+  for (auto& [metric, weight] : metrics) {
+    if (metric == name) return &weight;
+  }
   return nullptr;
+}
+
+bool Weights::any() const {
+  return cost > 0 || distance > 0 || gpu > 0 || cpu > 0 ||
+         std::any_of(metrics.begin(), metrics.end(),
+                     [](const auto& metric) { return metric.second > 0; });
 }
 
 std::optional<Pairs> ParsePairs(absl::string_view text) {

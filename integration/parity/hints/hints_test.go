@@ -11,7 +11,7 @@ import (
 )
 
 // Folders with such cases whose plugins exist only in Outboard.
-var own = map[string]bool{"gpu_aware": true, "atomic_replica_coordinator": true, "coscheduling": true, "backfill": true, "not_served": true, "cost_optimized": true, "cost_aware_preemptor": true, "objectives": true, "topology_aware_gpu_gate": true, "workload_type_filter": true, "gpu_model_match": true, "gpu_packing": true, "gpu_load": true, "training_job_placement": true, "static_ip": true}
+var own = map[string]bool{"gpu_aware": true, "atomic_replica_coordinator": true, "coscheduling": true, "backfill": true, "not_served": true, "cost_optimized": true, "cost_aware_preemptor": true, "objectives": true, "topology_aware_gpu_gate": true, "workload_type_filter": true, "gpu_model_match": true, "gpu_packing": true, "gpu_load": true, "latest_start_sort": true, "metric_score": true, "training_job_placement": true, "static_ip": true}
 
 // pluginOf returns `NodeAffinity` for `node_affinity`.
 func pluginOf(folder string) string {

@@ -38,6 +38,19 @@ profiles:
 - schedulerName: estimating-scheduler
   plugins: {multiPoint: {enabled: [{name: GPULoad, weight: 100}]}}
   pluginConfig: [{name: GPULoad, args: {%[1]s, settlingTime: 1h}}]
+- schedulerName: metric-scheduler
+  plugins: {multiPoint: {enabled: [{name: MetricScore, weight: 100}]}}
+  pluginConfig:
+  - name: MetricScore
+    args:
+      prometheus: {address: "http://%[2]s", timeout: 1s}
+      metrics:
+      - name: load
+        query: max by (Hostname, node) (DCGM_FI_PROF_GR_ENGINE_ACTIVE{cluster="ours"})
+        direction: lower
+        range: {from: 0, to: 1}
+        period: 1s
+        maxAge: 4s
 `
 	loadArgs = `prometheus: {address: "http://%s", timeout: 1s, matchers: {cluster: ours}}, period: 1s, maxSampleAge: 4s, xid: {vetoFor: 2s}`
 
@@ -100,7 +113,7 @@ type loadCase struct {
 	pods       int
 }
 
-// figures returns the host's metrics of GPULoad.
+// figures returns the host's metrics of GPULoad and MetricScore.
 func (c *loadCase) figures() string {
 	response, err := http.Get(c.metricsURL)
 	if err != nil {
@@ -109,17 +122,19 @@ func (c *loadCase) figures() string {
 	defer response.Body.Close()
 	var figures strings.Builder
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		if strings.HasPrefix(lines.Text(), "outboard_gpu_load_") {
+		if strings.HasPrefix(lines.Text(), "outboard_gpu_load_") || strings.HasPrefix(lines.Text(), "outboard_metric_score_") {
 			fmt.Fprintln(&figures, lines.Text())
 		}
 	}
 	return figures.String()
 }
 
-// metric returns the value of a line of figures; -1: missing.
-func (c *loadCase) metric(line string) float64 {
+// metric returns the value of a line of GPULoad's figures; -1: missing.
+func (c *loadCase) metric(line string) float64 { return c.value("outboard_gpu_load_" + line) }
+
+func (c *loadCase) value(line string) float64 {
 	for text := range strings.Lines(c.figures()) {
-		if text, found := strings.CutPrefix(text, "outboard_gpu_load_"+line+" "); found {
+		if text, found := strings.CutPrefix(text, line+" "); found {
 			if value, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
 				return value
 			}
@@ -257,7 +272,7 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	defer func() { prometheus.Kill() }()
 
 	outboard, err := control.StartOutboard(t.Context(), controlplane.OutboardOptions{
-		Config:   controlplane.SchedulerConfig{Text: fmt.Sprintf(loadProfile, fmt.Sprintf(loadArgs, address))},
+		Config:   controlplane.SchedulerConfig{Text: fmt.Sprintf(loadProfile, fmt.Sprintf(loadArgs, address), address)},
 		HostArgs: []string{"--metrics-address", "127.0.0.1:0"},
 	})
 	if err != nil {
@@ -300,6 +315,19 @@ func TestGPULoadWithPrometheus(t *testing.T) {
 	c.goes("load-scheduler", "one")
 	if hosts := c.metric(`unknown_hosts{profile="load-scheduler"}`); hosts != 0 {
 		t.Errorf("%v hosts are not nodes", hosts)
+	}
+
+	t.Log("MetricScore reads the same load with a query of its own")
+	for _, idle := range []string{"two", "one"} {
+		c.say(map[string]float64{"one": 0.1, "two": 0.9}[idle], map[string]float64{"one": 0.9, "two": 0.1}[idle])
+		const reads = `outboard_metric_score_reads_total{metric="load",result="ok"}`
+		want := max(0, c.value(reads)) + 2 // After two the host has processed the first.
+		c.until("MetricScore reads the load", func() bool { return c.value(reads) >= want })
+		c.goes("metric-scheduler", idle)
+	}
+	const measured = `outboard_metric_score_nodes{metric="load",profile="metric-scheduler",state="measured"}`
+	if nodes := c.value(measured); nodes != 2 {
+		t.Errorf("MetricScore measures %v nodes\n%s", nodes, c.figures())
 	}
 
 	t.Log("not all pods of a burst go to the node that looks idle")

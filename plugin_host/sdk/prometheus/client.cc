@@ -1,4 +1,4 @@
-#include "plugins/gpu_load/prometheus_client.h"
+#include "plugin_host/sdk/prometheus/client.h"
 
 #include <curl/curl.h>
 
@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
-namespace outboard::gpu_load {
+namespace outboard::prometheus {
 namespace {
 
 constexpr size_t kMaxTokenBytes = 64 << 10;
@@ -30,7 +30,7 @@ struct Body {
 
 size_t Append(char* data, size_t, size_t bytes, void* out) {
   auto* body = static_cast<Body*>(out);
-  body->too_large = body->text.size() + bytes > PrometheusClient::kMaxAnswerBytes;
+  body->too_large = body->text.size() + bytes > Client::kMaxAnswerBytes;
   if (body->too_large) return 0;
   body->text.append(data, bytes);
   return bytes;
@@ -44,7 +44,7 @@ Answer Failed(Failure failure, std::string detail) {
 }  // namespace
 
 // CURL and CURLM are both void for the compiler.
-struct PrometheusClient::Transfer {
+struct Client::Transfer {
   struct EasyDeleter {
     void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
   };
@@ -56,20 +56,20 @@ struct PrometheusClient::Transfer {
   std::atomic<bool> stopped{false};
 };
 
-PrometheusClient::PrometheusClient(ServerOptions options) : options_(std::move(options)) {
+Client::Client(ServerOptions options) : options_(std::move(options)) {
   static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
   (void)once;
   transfer_ = std::make_unique<Transfer>();
 }
 
-PrometheusClient::~PrometheusClient() = default;
+Client::~Client() = default;
 
-void PrometheusClient::Stop() {
+void Client::Stop() {
   transfer_->stopped.store(true);
   curl_multi_wakeup(transfer_->multi.get());
 }
 
-Answer PrometheusClient::Query(absl::string_view expression) {
+Answer Client::Query(absl::string_view expression, absl::Duration lookback) {
   CURL* const easy = transfer_->easy.get();
   CURLM* const multi = transfer_->multi.get();
   if (easy == nullptr || multi == nullptr) return Failed(Failure::kUnreachable, "libcurl failed");
@@ -96,9 +96,11 @@ Answer PrometheusClient::Query(absl::string_view expression) {
   // In the body: some proxies reject an address of this length.
   char* const escaped =
       curl_easy_escape(easy, expression.data(), static_cast<int>(expression.size()));
-  const std::string form =
+  std::string form =
       absl::StrCat("timeout=", std::max<int64_t>(1, absl::ToInt64Seconds(options_.timeout)),
                    "s&query=", escaped == nullptr ? "" : escaped);
+  if (lookback > absl::ZeroDuration())
+    absl::StrAppend(&form, "&lookback_delta=", absl::ToInt64Milliseconds(lookback), "ms");
   curl_free(escaped);
   Body body;
   char reason[CURL_ERROR_SIZE] = "";
@@ -154,4 +156,4 @@ Answer PrometheusClient::Query(absl::string_view expression) {
   return {Failure::kNone, "", std::move(body.text)};
 }
 
-}  // namespace outboard::gpu_load
+}  // namespace outboard::prometheus

@@ -1,6 +1,6 @@
 // Queries one Prometheus server over libcurl.
-#ifndef OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
-#define OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
+#ifndef OUTBOARD_PLUGIN_HOST_SDK_PROMETHEUS_CLIENT_H_
+#define OUTBOARD_PLUGIN_HOST_SDK_PROMETHEUS_CLIENT_H_
 
 #include <memory>
 #include <string>
@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 
-namespace outboard::gpu_load {
+namespace outboard::prometheus {
 
 struct ServerOptions {
   std::string address;            // http:// or https://, with an optional path.
@@ -31,19 +31,20 @@ struct Answer {
 // Threading: Query on one thread; Stop on any thread.
 // Lifetime: Stop cancels a running Query, and every later one.
 // Errors: in the answer. Certificates are verified; redirects are not followed.
-class PrometheusClient {
+class Client {
  public:
   // Ten times the answer of a cluster with some ten thousand nodes.
   static constexpr size_t kMaxAnswerBytes = size_t{64} << 20;
 
-  explicit PrometheusClient(ServerOptions options);
-  ~PrometheusClient();
-  PrometheusClient(const PrometheusClient&) = delete;
-  PrometheusClient& operator=(const PrometheusClient&) = delete;
+  explicit Client(ServerOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
 
   // An instant query; takes at most `options.timeout`. A status other than 200 is a failure, unless
-  // the body is Prometheus' JSON.
-  Answer Query(absl::string_view expression);
+  // the body is Prometheus' JSON. `lookback`: the server ignores samples that are older; zero: the
+  // server's limit, usually 5 minutes. Servers that do not know the parameter use their own limit.
+  Answer Query(absl::string_view expression, absl::Duration lookback = absl::ZeroDuration());
   void Stop();
 
  private:
@@ -52,6 +53,6 @@ class PrometheusClient {
   std::unique_ptr<Transfer> transfer_;
 };
 
-}  // namespace outboard::gpu_load
+}  // namespace outboard::prometheus
 
-#endif  // OUTBOARD_PLUGINS_GPU_LOAD_PROMETHEUS_CLIENT_H_
+#endif  // OUTBOARD_PLUGIN_HOST_SDK_PROMETHEUS_CLIENT_H_
