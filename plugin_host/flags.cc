@@ -59,6 +59,7 @@ To probe instead of serving:
 To print what is known of nodes instead of serving (`outboard explain node` does this):
   --node-facts FILE         FILE holds a serialized outboard.v1beta1.SyncRequest with nodes and ResourceSlices; prints
                             each fact with its value and its source as JSON
+  --price-list FILE         with --node-facts: a price list, as of CostOptimized
 
 How to run:
   --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is
@@ -153,6 +154,7 @@ std::vector<Row> Table(Flags* flags) {
       {"--install", "a file", text(&flags->install)},
       {"--remove", "a file's name", text(&flags->remove)},
       {"--node-facts", "a file", text(&flags->node_facts)},
+      {"--price-list", "a file", text(&flags->price_list)},
       {"--v", "a number, 0 or more",
        [flags](const std::string& value) {
          return absl::SimpleAtoi(value, &flags->verbosity) && flags->verbosity >= 0;
@@ -248,9 +250,12 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
   if (flags.help || flags.version) return flags;
   if (!flags.node_facts.empty()) {
     if (!flags.listen.empty() || !flags.plugin_dir.empty())
-      return absl::InvalidArgumentError("--node-facts FILE needs no other flag");
+      return absl::InvalidArgumentError(
+          "--node-facts FILE needs no other flag, and takes only --price-list FILE");
     return flags;
   }
+  if (!flags.price_list.empty())
+    return absl::InvalidArgumentError("--price-list FILE is for --node-facts FILE");
   if (!flags.install.empty() || !flags.remove.empty()) {
     if (flags.plugin_dir.empty() || !flags.listen.empty() ||
         flags.install.empty() == flags.remove.empty()) {

@@ -27,6 +27,7 @@ struct Flags {
   // Instead of serving: change the content of plugin_dir.
   std::string install, remove;
   std::string node_facts;  // Instead of serving: print what is known of the nodes in this file.
+  std::string price_list;  // With node_facts: prices; empty: none.
   bool probe = false;      // Instead of serving: probe the host at `listen`.
   bool help = false;
   bool version = false;

@@ -58,6 +58,8 @@ TEST(FlagsTest, ADirectoryOfPluginsNeedsASocketForEachInstance) {
   EXPECT_FALSE(ParseFlags({"--install", "a.so"}).ok());
   EXPECT_FALSE(ParseFlags({"--plugin-dir", "/d", "--install", "a.so", "--remove", "a.so"}).ok());
   EXPECT_TRUE(ParseFlags({"--node-facts", "/f"}).ok());
+  EXPECT_EQ(ParseFlags({"--node-facts", "/f", "--price-list", "/p"})->price_list, "/p");
+  EXPECT_FALSE(ParseFlags({"--price-list", "/p", "--listen", "unix:/x"}).ok());
   EXPECT_FALSE(ParseFlags({"--node-facts", "/f", "--listen", "unix:/x"}).ok());
 }
 

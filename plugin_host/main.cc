@@ -280,7 +280,7 @@ int Main(int argc, char** argv) {
     return 0;
   }
   if (!flags->node_facts.empty()) {
-    const absl::StatusOr<std::string> facts = NodeFactsOfFile(flags->node_facts);
+    const absl::StatusOr<std::string> facts = NodeFactsOfFile(flags->node_facts, flags->price_list);
     if (facts.ok()) std::cout << *facts << "\n";
     if (!facts.ok()) std::cerr << "outboard-host: " << facts.status().message() << "\n";
     return facts.ok() ? 0 : kExitCannotServe;

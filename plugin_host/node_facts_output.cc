@@ -35,9 +35,11 @@ json NodeJson(const sdk::NodeFactsReader& reader, const v1beta1::Node& node) {
 
 }  // namespace
 
-std::string NodeFactsJson(const v1beta1::SyncRequest& changes) {
+std::string NodeFactsJson(const v1beta1::SyncRequest& changes,
+                          std::shared_ptr<const sdk::PriceList> price_list) {
   sdk::NodeFactsOptions options;
   options.checks_generations = true;
+  options.price_list = std::move(price_list);
   sdk::NodeFactsReader reader(std::move(options));
   for (const v1beta1::Change& change : changes.changes()) {
     if (change.has_object_upsert()) reader.SetObject(change.object_upsert());
@@ -50,12 +52,18 @@ std::string NodeFactsJson(const v1beta1::SyncRequest& changes) {
   return whole.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-absl::StatusOr<std::string> NodeFactsOfFile(const std::string& path) {
+absl::StatusOr<std::string> NodeFactsOfFile(const std::string& path,
+                                            const std::string& price_list) {
   std::ifstream file(path, std::ios::binary);
   v1beta1::SyncRequest changes;
   if (!file || !changes.ParseFromIstream(&file))
     return absl::InvalidArgumentError(absl::StrCat("--node-facts ", path, ": not a SyncRequest"));
-  return NodeFactsJson(changes);
+  if (price_list.empty()) return NodeFactsJson(changes);
+  const absl::StatusOr<std::string> text = sdk::PriceList::ReadText(price_list);
+  if (!text.ok()) return text.status();
+  absl::StatusOr<sdk::PriceList> list = sdk::PriceList::Parse(*text, price_list);
+  if (!list.ok()) return list.status();
+  return NodeFactsJson(changes, std::make_shared<const sdk::PriceList>(*std::move(list)));
 }
 
 }  // namespace outboard::plugin_host

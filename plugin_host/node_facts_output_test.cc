@@ -1,7 +1,9 @@
 #include "plugin_host/node_facts_output.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -37,6 +39,26 @@ TEST(NodeFactsOutputTest, EveryFactHasAValueOrPublishers) {
 
 TEST(NodeFactsOutputTest, AFileThatIsNoneIsAnError) {
   EXPECT_FALSE(NodeFactsOfFile("/nonexistent").ok());
+}
+
+TEST(NodeFactsOutputTest, APriceListGivesPrices) {
+  v1beta1::SyncRequest changes;
+  v1beta1::Node& node = *changes.add_changes()->mutable_node_upsert()->mutable_node();
+  node.set_name("n");
+  (*node.mutable_labels())["node.kubernetes.io/instance-type"] = "p5.48xlarge";
+  const std::string nodes = ::testing::TempDir() + "/node_facts_output_nodes";
+  const std::string list = ::testing::TempDir() + "/node_facts_output_prices.csv";
+  std::ofstream(nodes, std::ios::binary) << changes.SerializeAsString();
+  std::ofstream(list) << "instanceType,price\np5.48xlarge,98.32\n";
+  const absl::StatusOr<std::string> facts = NodeFactsOfFile(nodes, list);
+  ASSERT_TRUE(facts.ok()) << facts.status();
+  EXPECT_THAT(*facts, ::testing::HasSubstr("\"origin\":\"price list " + list + ":2\""));
+  EXPECT_THAT(*facts, ::testing::HasSubstr("\"value\":\"98.32\""));
+
+  std::ofstream(list) << "instanceType,price\np5.48xlarge,free\n";
+  const absl::Status wrong = NodeFactsOfFile(nodes, list).status();
+  EXPECT_EQ(wrong.message(), list + ":2: price: \"free\" is not a decimal number up to 1e+15");
+  EXPECT_TRUE(absl::IsNotFound(NodeFactsOfFile(nodes, "/nonexistent.csv").status()));
 }
 
 }  // namespace

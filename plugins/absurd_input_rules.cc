@@ -311,6 +311,10 @@ std::vector<Rule> MakeRules() {
       {"CostOptimized", kNodeLabel, "kubernetes.azure.com/scalesetpriority", AnyText({"spot"})},
       {"CostOptimized", kPodAnnotation, "outboard/run-after-cheap-hours", Bool(), kAlways},
       {"CostOptimized", kPodAnnotation, "outboard/latest-start", Time()},
+      {"CostOptimized", kPodAnnotation, "outboard/spot", OneOf({"welcome", "averse", "neutral"})},
+      {"CostOptimized", kPodLabel, "outboard/spot", OneOf({"averse", "welcome", "neutral"})},
+      {"CostOptimized", kPodAnnotation, "outboard/checkpointing", Bool()},
+      {"CostOptimized", kPodLabel, "workload-type", types},
 
       {"CostAwarePreemptor", kPodLabel, "workload-type", types},
       {"CostAwarePreemptor", kPodAnnotation, "outboard/checkpointing", Bool()},

@@ -33,6 +33,7 @@ Flags:
 )" OUTBOARD_SHIM_FLAGS_HELP R"(
   --node NAME            Show only this node
   -f, --filename FILE    Of a node: a file or directory with its manifest, or - for standard input; may be repeated
+  --price-list FILE      Of a node: also a price list, as of CostOptimized
   --host-binary PATH     Of a node: the plugin host that answers (default: outboard-host beside this program, else on
                          PATH)
   -o, --output FORMAT    table (default; one line for all nodes with the same reason) or json (every node)
@@ -51,6 +52,7 @@ config::FlagTable ExplainFlags(ExplainLine* line) {
   cli::AddShimFlags(&flags, &line->shim);
   flags.Text("--node", &line->node);
   flags.Texts("-f,--filename", &line->files);
+  flags.Text("--price-list", &line->price_list);
   flags.Text("--host-binary", &line->host_binary);
   flags.Output(&line->json);
   return flags;
@@ -73,8 +75,9 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
           "explain node -f -");
     return line;
   }
-  if (!line.files.empty() || !line.host_binary.empty())
-    return absl::InvalidArgumentError("--filename and --host-binary are for outboard explain node");
+  if (!line.files.empty() || !line.host_binary.empty() || !line.price_list.empty())
+    return absl::InvalidArgumentError(
+        "--filename, --price-list and --host-binary are for outboard explain node");
   // As kubectl calls it.
   if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
     words.erase(words.begin());
@@ -91,7 +94,9 @@ int RunExplain(const std::vector<std::string>& arguments) {
   return cli::RunCommand(
       "explain", kExplainHelp, ParseExplain(arguments),
       [](const ExplainLine& line) -> absl::StatusOr<std::string> {
-        if (line.of_node) return ExplainNode({line.node, line.files, line.host_binary, line.json});
+        if (line.of_node) {
+          return ExplainNode({line.node, line.files, line.price_list, line.host_binary, line.json});
+        }
         const absl::StatusOr<std::string> page =
             http::GetPage(line.shim, "/explain", {{"pod", line.pod}}, kExplainTimeout);
         if (!page.ok()) return page;

@@ -18,6 +18,7 @@ struct ExplainLine {
   std::string node;                // empty: all nodes
   bool of_node = false;            // `explain node`, which reads the files
   std::vector<std::string> files;  // only of a node
+  std::string price_list;          // only of a node; empty: none
   std::string host_binary;         // only of a node; empty: the default
   bool json = false;
   bool help = false;

@@ -137,8 +137,12 @@ absl::StatusOr<std::string> ExplainNode(const ExplainNodeLine& line) {
     return absl::UnavailableError(absl::StrCat("temporary file: ", strerror(errno)));
   const std::string host =
       line.host_binary.empty() ? plugin_command::ProgramBeside("outboard-host") : line.host_binary;
-  const absl::StatusOr<std::string> answer =
-      plugin_command::RunProgram({host, "--node-facts", file.path()});
+  std::vector<std::string> command = {host, "--node-facts", file.path()};
+  if (!line.price_list.empty()) {
+    command.push_back("--price-list");
+    command.push_back(line.price_list);
+  }
+  const absl::StatusOr<std::string> answer = plugin_command::RunProgram(command);
   if (!answer.ok() || line.json) return answer;
   return NodeFactsTable(*answer);
 }

@@ -14,6 +14,7 @@ namespace outboard::inspect {
 struct ExplainNodeLine {
   std::string name;                // empty: all nodes
   std::vector<std::string> files;  // as of --cluster of simulate; `-`: standard input
+  std::string price_list;          // a file; empty: none
   std::string host_binary;         // empty: outboard-host beside this program, else on PATH
   bool json = false;
 };

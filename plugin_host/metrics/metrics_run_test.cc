@@ -49,14 +49,14 @@ std::set<std::string> FamiliesWithSamples(const std::string& page) {
   return found;
 }
 
-// Its samples of n1 and of an unknown host are ten seconds old.
+// Its samples of n1 and of an unknown host are ten seconds old; n1 has a price.
 class FakePrometheus {
  public:
   FakePrometheus() : port_(server_.bind_to_any_port("127.0.0.1")) {
     server_.Post(".*", [](const httplib::Request&, httplib::Response& response) {
-      std::string rows;
+      std::string rows = R"({"metric":{"node":"n1","outboard":"node"},"value":[100,"2"]})";
       for (const char* host : {"n1", "stranger"}) {
-        absl::StrAppend(&rows, rows.empty() ? "" : ",", R"({"metric":{"node":")", host,
+        absl::StrAppend(&rows, R"(,{"metric":{"node":")", host,
                         R"(","outboard":"use"},"value":[100,"0.5"]},{"metric":{"node":")", host,
                         R"(","outboard":"sampled"},"value":[100,"90"]})");
       }
@@ -120,6 +120,11 @@ class MetricsRunTest : public ::testing::Test {
           R"({"prometheus": {"address": ")", prometheus_.address(),
           R"("}, "metrics": [{"name": "m", "query": "m", "direction": "lower", "period": "1s"}]})"));
     }
+    PluginArgs* const prices = profile->add_args();
+    prices->set_plugin("CostOptimized");
+    prices->set_args_json(
+        absl::StrCat(R"({"prices": {"file": "/nonexistent.csv", "period": "1s", )",
+                     R"("prometheus": {"address": ")", prometheus_.address(), R"("}}})"));
     ConfigureResponse response;
     EXPECT_TRUE(host_->Configure(request, absl::Now(), &response).ok());
     EXPECT_TRUE(response.problems().empty()) << response.DebugString();

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,12 +14,17 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/node_facts/unknown_nodes.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/score.h"
+#include "plugins/cost_optimized/args.h"
 #include "plugins/cost_optimized/cheap_hours.h"
 #include "plugins/cost_optimized/node_price.h"
+#include "plugins/cost_optimized/price_list_watch.h"
+#include "plugins/cost_optimized/relative_price.h"
+#include "plugins/cost_optimized/spot_wish.h"
 
 namespace outboard::cost_optimized {
 namespace {
@@ -28,31 +32,11 @@ namespace {
 constexpr char kName[] = "CostOptimized";
 constexpr char kWaitAnnotation[] = "outboard/run-after-cheap-hours";
 constexpr char kLatestStartAnnotation[] = "outboard/latest-start";
+constexpr char kUnknownNodesMetric[] = "outboard_cost_optimized_unknown_nodes";
+constexpr char kPriceAgeMetric[] = "outboard_cost_optimized_price_age_seconds";
 
-const char kArgsSchema[] = R"json({
-  "type": "object", "additionalProperties": false,
-  "properties": {
-    "windows": {"type": "array", "maxItems": 32, "description":
-      "Hours of the week that scale the cost of nodes; the first that covers the time counts.",
-      "items": {"type": "object", "additionalProperties": false,
-        "required": ["from", "to", "factor"], "properties": {
-          "days": {"type": "string", "default": "*", "description":
-            "Days on which it begins, as in cron: *, Mon-Fri, Sat,Sun, 1-5."},
-          "from": {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$",
-            "description": "Time of day at which it begins."},
-          "to": {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$", "description":
-            "Time of day at which it ends, at most 24:00; below from: on the following day."},
-          "timezone": {"type": "string", "default": "UTC",
-            "description": "IANA name of the time zone, such as Europe/Berlin."},
-          "factor": {"type": "number", "minimum": 0, "maximum": 1000, "description":
-            "Multiplies the cost of nodes in this window; below 1: cheap hours."}}}},
-    "spotLabels": {"type": "object", "additionalProperties": {"type": "string"}, "description":
-      "Further node labels, each with the value that means spot."}}})json";
-
-struct Args {
-  CheapHours hours;
-  std::map<std::string, std::string> spot_labels;
-};
+// For the kind of node that a pod wants: more than all other terms.
+constexpr double kSpotTerm = 200;
 
 // A pod's wishes for its start.
 struct StartRequest {
@@ -93,11 +77,22 @@ class CostOptimized : public sdk::Plugin,
                       public sdk::QueueingHintPlugin,
                       public sdk::ClusterObserver {
  public:
-  CostOptimized(Args args, const sdk::PluginContext& context)
+  CostOptimized(Args args, std::shared_ptr<PriceListWatch> watch,
+                std::shared_ptr<PriceSource> source, const sdk::PluginContext& context)
       : args_(std::move(args)),
+        watch_(std::move(watch)),
+        source_(std::move(source)),
         profile_(context.profile),
         cluster_(context.cluster),
-        pushes_(context.pushes) {}
+        pushes_(context.pushes),
+        spot_rules_(args_.spot),
+        unknown_nodes_(kName, "price", "the node gets nothing for its price",
+                       context.metrics->NewGauge(kUnknownNodesMetric, {context.profile})),
+        price_age_(source_ == nullptr
+                       ? nullptr
+                       : context.metrics->NewGauge(kPriceAgeMetric, {context.profile})) {
+    if (watch_ != nullptr) price_list_ = watch_->Latest();
+  }
 
   sdk::Verdict PreEnqueue(const sdk::PodView& pod, const sdk::ClusterView& cluster,
                           absl::Time now) const override {
@@ -120,24 +115,22 @@ class CostOptimized : public sdk::Plugin,
 
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
-    const double factor = args_.hours.FactorAt(attempt.now());
-    const sdk::NodeTable& table = attempt.cluster().nodes();
-    if (std::exchange(scores_factor_, factor) != factor) scores_.Clear();
-    scores_.Of(table, nodes, raw, [&](sdk::Slot slot) {
-      return static_cast<int64_t>(TermsOf(table, slot, factor).total());
-    });
-    if (VLOG_IS_ON(4)) Log(attempt, nodes, factor);
+    if (args_.formula == Args::Formula::kClassic) {
+      ScoreClassic(attempt, nodes, raw);
+    } else {
+      ScoreRelative(attempt, nodes, raw);
+    }
+    if (VLOG_IS_ON(4)) Log(attempt, nodes);
     return sdk::Verdict::Success();
   }
 
   std::vector<std::vector<sdk::ScoreTerm>> Explain(
       const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const override {
-    const double factor = args_.hours.FactorAt(attempt.now());
     std::vector<std::vector<sdk::ScoreTerm>> explained;
-    for (const sdk::Slot slot : nodes) {
-      const Terms terms = TermsOf(attempt.cluster().nodes(), slot, factor);
-      explained.push_back(
-          {{"base", 100}, {"spot", terms.spot}, {"cost", terms.cost}, {"use", terms.use}});
+    for (const Terms& terms : TermsOfNodes(attempt, nodes)) {
+      explained.push_back({{"spot", terms.spot}, {"cost", terms.cost}, {"use", terms.use}});
+      if (args_.formula == Args::Formula::kClassic)
+        explained.back().insert(explained.back().begin(), {"base", terms.base});
     }
     return explained;
   }
@@ -156,27 +149,29 @@ class CostOptimized : public sdk::Plugin,
 
   void OnReset() override {
     scores_.Clear();
+    uses_.Clear();
     cost_.clear();
     spot_.clear();
     held_.clear();
+    unknown_nodes_.Clear();
+    spot_rules_.Clear();
     malformed_.Clear();
   }
-  void OnNodeChanged(sdk::Slot slot) override {
-    if (slot >= cost_.size()) {
-      cost_.resize(slot + 1, kUnknownCost);
-      spot_.resize(slot + 1, 0);
-    }
-    const v1beta1::Node& node = cluster_.node(slot).proto();
-    const NodePrice price = ReadNodePrice(node.labels(), args_.spot_labels,
-                                          absl::StrCat("node ", node.name()), &malformed_);
-    cost_[slot] = price.cost.value_or(kUnknownCost);
-    spot_[slot] = price.spot ? 1 : 0;
-  }
-  void OnNodeRemoved(sdk::Slot, const std::string& name) override {
+  void OnNodeChanged(sdk::Slot slot) override { ReadPriceOf(slot); }
+  void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
+    unknown_nodes_.Forget(slot);
     malformed_.Forget(absl::StrCat("node ", name));
+  }
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    spot_rules_.SetObject(object, &malformed_);
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    spot_rules_.RemoveObject(object, &malformed_);
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     if (pod.pod.scheduler_name() != profile_) return;
+    if (!pod.on_node()) spot_rules_.WishOf(pod.pod, &malformed_);
     const StartRequest request = StartRequestOf(pod.pod, &malformed_);
     if (!request.after_cheap_hours || pod.on_node() || !pod.pod.node_name().empty()) {
       held_.erase(pod.pod.uid());
@@ -194,13 +189,14 @@ class CostOptimized : public sdk::Plugin,
     if (held.pushes_left != kUntilAsked) held.pushes_left = kReminders;
   }
   void OnPodRemoved(const sdk::PodRecord& pod) override {
-    if (sdk::FindValue(pod.pod.annotations(), kWaitAnnotation) == nullptr) return;
     held_.erase(pod.pod.uid());
+    if (malformed_.warned() == 0) return;
     malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   }
   // No cluster event reports the start of cheap hours. A push can reach the shim before the answer
   // that holds the pod, so it is repeated until the shim calls PreEnqueue.
   void OnTick(absl::Time now) override {
+    ReadPrices(now);
     if (held_.empty()) return;
     const bool cheap = args_.hours.IsCheap(now);
     std::vector<std::string> open;
@@ -217,13 +213,12 @@ class CostOptimized : public sdk::Plugin,
   }
 
  private:
-  static constexpr double kUnknownCost = -1;
   static constexpr int kUntilAsked = -1;
   static constexpr int kReminders = 5;
 
   struct Terms {
-    double spot, cost, use;
-    double total() const { return 100 + spot + cost + use; }
+    double base = 0, spot = 0, cost = 0, use = 0;
+    double total() const { return base + spot + cost + use; }
   };
   // A pod that waits, or may wait.
   struct Held {
@@ -249,36 +244,153 @@ class CostOptimized : public sdk::Plugin,
     return next_cheap_;
   }
 
-  // An unknown cost adds nothing: a node without a price must not count as cheap.
-  Terms TermsOf(const sdk::NodeTable& table, sdk::Slot slot, double factor) const {
-    Terms terms;
-    terms.spot = spot_[slot] != 0 ? 200 : 0;
-    terms.cost = cost_[slot] == kUnknownCost ? 0 : std::max(0.0, 100 - cost_[slot] * factor);
-    terms.use = (UsedPercent(table.requested_cpu[slot], table.allocatable_cpu[slot]) +
-                 UsedPercent(table.requested_memory[slot], table.allocatable_memory[slot])) /
-                4;
-    return terms;
+  // Takes over a price list and published prices that have changed, or have become too old.
+  void ReadPrices(absl::Time now) {
+    std::shared_ptr<const sdk::PriceList> list = watch_ == nullptr ? nullptr : watch_->Latest();
+    std::shared_ptr<const PriceSnapshot> snapshot =
+        source_ == nullptr ? nullptr : source_->Latest();
+    if (snapshot != nullptr) {
+      const absl::Duration age = now - snapshot->asked;
+      price_age_->Set(absl::ToDoubleSeconds(age));
+      if (age > args_.max_price_age) snapshot = nullptr;
+    }
+    if (list == price_list_ && snapshot == snapshot_) return;
+    price_list_ = std::move(list);
+    snapshot_ = std::move(snapshot);
+    scores_.Clear();
+    for (const sdk::Slot slot : cluster_.node_order()) ReadPriceOf(slot);
+  }
+  void ReadPriceOf(sdk::Slot slot) {
+    if (slot >= cost_.size()) {
+      cost_.resize(slot + 1, kUnknownPrice);
+      spot_.resize(slot + 1, 0);
+    }
+    const v1beta1::Node& node = cluster_.node(slot).proto();
+    const NodePrice price = ReadNodePrice(
+        node, {price_list_.get(), snapshot_ == nullptr ? nullptr : &snapshot_->prices},
+        args_.spot_labels, &malformed_);
+    cost_[slot] = price.cost.value_or(kUnknownPrice);
+    spot_[slot] = price.spot ? 1 : 0;
+    unknown_nodes_.Set(slot, node.name(), !price.cost.has_value());
   }
 
-  void Log(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes, double factor) const {
+  static double UseTerm(const sdk::NodeTable& table, sdk::Slot slot) {
+    return (UsedPercent(table.requested_cpu[slot], table.allocatable_cpu[slot]) +
+            UsedPercent(table.requested_memory[slot], table.allocatable_memory[slot])) /
+           4;
+  }
+
+  // An unknown cost adds nothing: a node without a price must not count as cheap.
+  Terms ClassicTerms(const sdk::NodeTable& table, sdk::Slot slot, double factor) const {
+    Terms terms;
+    terms.base = 100;
+    terms.spot = spot_[slot] != 0 ? kSpotTerm : 0;
+    terms.cost = cost_[slot] == kUnknownPrice ? 0 : std::max(0.0, 100 - cost_[slot] * factor);
+    terms.use = UseTerm(table, slot);
+    return terms;
+  }
+  void ScoreClassic(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                    absl::Span<int64_t> raw) const {
+    const double factor = args_.hours.FactorAt(attempt.now());
     const sdk::NodeTable& table = attempt.cluster().nodes();
-    for (const sdk::Slot slot : nodes) {
-      const Terms terms = TermsOf(table, slot, factor);
-      VLOG(4) << kName << ": node " << table.nodes[slot].name() << " pod " << attempt.pod().uid()
-              << ": base (100) + spot (" << terms.spot << ") + cost (" << terms.cost << ", factor "
-              << factor << ") + use (" << terms.use << ") = " << terms.total();
+    if (std::exchange(scores_factor_, factor) != factor) scores_.Clear();
+    scores_.Of(table, nodes, raw, [&](sdk::Slot slot) {
+      return static_cast<int64_t>(ClassicTerms(table, slot, factor).total());
+    });
+  }
+
+  // The factor of a window is the same for all nodes, so it changes nothing here.
+  void ScoreRelative(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
+                     absl::Span<int64_t> raw) const {
+    const SpotWish wish = spot_rules_.WishOf(attempt.pod().proto(), nullptr);
+    PriceTerms(attempt, nodes);
+    UseTerms(attempt, nodes);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      // Rounded: equal costs on machines of different sizes may differ in the last bit.
+      raw[i] = static_cast<int64_t>(SpotTerm(wish, nodes[i]) + cost_terms_[i] +
+                                    static_cast<double>(use_terms_[i]) + 0.5);
+    }
+  }
+  double SpotTerm(SpotWish wish, sdk::Slot slot) const {
+    if (wish == SpotWish::kNeutral) return 0;
+    return (wish == SpotWish::kWelcome) == (spot_[slot] != 0) ? kSpotTerm : 0;
+  }
+  // Fills cost_terms_.
+  void PriceTerms(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const {
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster());
+    const sdk::PodUsage& usage = attempt.pod().usage();
+    const Amounts pod = {usage.nonzero_cpu_millis, usage.nonzero_memory_bytes,
+                         args_.gpus.DemandOf(attempt.pod().proto())};
+    cost_terms_.resize(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const sdk::Slot slot = nodes[i];
+      const Amounts node = {table.allocatable_cpu[slot], table.allocatable_memory[slot],
+                            pod.gpus == 0 ? 0 : gpus.Allocatable(slot)};
+      const double price = cost_[slot];
+      cost_terms_[i] = price == kUnknownPrice ? kUnknownPrice : price * ShareOf(pod, node);
+    }
+    CostsToTerms(absl::MakeSpan(cost_terms_));
+  }
+  // Fills use_terms_.
+  void UseTerms(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const {
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    use_terms_.resize(nodes.size());
+    uses_.Of(table, nodes, absl::MakeSpan(use_terms_),
+             [&](sdk::Slot slot) { return static_cast<float>(UseTerm(table, slot)); });
+  }
+
+  // For explanations; Score does the same faster.
+  std::vector<Terms> TermsOfNodes(const sdk::Attempt& attempt,
+                                  absl::Span<const sdk::Slot> nodes) const {
+    std::vector<Terms> all;
+    all.reserve(nodes.size());
+    if (args_.formula == Args::Formula::kClassic) {
+      const double factor = args_.hours.FactorAt(attempt.now());
+      for (const sdk::Slot slot : nodes)
+        all.push_back(ClassicTerms(attempt.cluster().nodes(), slot, factor));
+      return all;
+    }
+    const SpotWish wish = spot_rules_.WishOf(attempt.pod().proto(), nullptr);
+    PriceTerms(attempt, nodes);
+    UseTerms(attempt, nodes);
+    for (size_t i = 0; i < nodes.size(); ++i)
+      all.push_back({0, SpotTerm(wish, nodes[i]), cost_terms_[i], use_terms_[i]});
+    return all;
+  }
+
+  void Log(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes) const {
+    const sdk::NodeTable& table = attempt.cluster().nodes();
+    const std::vector<Terms> all = TermsOfNodes(attempt, nodes);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      VLOG(4) << kName << ": node " << table.nodes[nodes[i]].name() << " pod "
+              << attempt.pod().uid() << ": base (" << all[i].base << ") + spot (" << all[i].spot
+              << ") + cost (" << all[i].cost << ") + use (" << all[i].use
+              << ") = " << all[i].total();
     }
   }
 
   const Args args_;
+  const std::shared_ptr<PriceListWatch> watch_;  // Null without a price list.
+  const std::shared_ptr<PriceSource> source_;    // Null without a Prometheus.
   const std::string profile_;
   const sdk::ClusterView cluster_;
   sdk::ShimNotifier* const pushes_;
+  SpotRules spot_rules_;
+  sdk::UnknownNodes unknown_nodes_;
+  const std::shared_ptr<sdk::Gauge> price_age_;  // Null without a source.
+  // Null: none.
+  std::shared_ptr<const sdk::PriceList> price_list_;
+  std::shared_ptr<const PriceSnapshot> snapshot_;
   // By slot.
   std::vector<double> cost_;
   std::vector<uint8_t> spot_;
   mutable sdk::NodeMemo<int64_t> scores_;  // valid for one cost factor
   mutable double scores_factor_ = 1;
+  mutable sdk::NodeMemo<float> uses_;
+  // Of the scored nodes, in their order.
+  mutable std::vector<double> cost_terms_;
+  mutable std::vector<float> use_terms_;
   // PreEnqueue also changes it, to record held pods; all calls are on one thread.
   mutable absl::flat_hash_map<std::string, Held> held_;  // By uid.
   mutable absl::Time next_cheap_asked_ = absl::InfiniteFuture();
@@ -287,34 +399,64 @@ class CostOptimized : public sdk::Plugin,
   sdk::MalformedValues malformed_{kName};
 };
 
-Args ReadArgs(const sdk::ArgsObject& root) {
-  Args args;
-  args.hours = CheapHours::Read(root);
-  const sdk::ArgsObject labels = root.Object("spotLabels");
-  for (const std::string& key : labels.Keys()) args.spot_labels[key] = labels.String(key, "");
-  return args;
-}
-
 }  // namespace
 
-sdk::PluginDescriptor Descriptor() {
+sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
   using Event = v1beta1::ClusterEvent;
   sdk::PluginDescriptor d;
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_PRE_ENQUEUE, v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = ArgsSchema();
   d.wake_up_events = {sdk::WakeOn("Pod", {Event::ACTION_UPDATE_OTHER})};
-  for (const char* key : {kWaitAnnotation, kLatestStartAnnotation}) {
+  for (const char* key :
+       {kWaitAnnotation, kLatestStartAnnotation, kSpotKey, kCheckpointingAnnotation}) {
     d.needed_fields.push_back(sdk::AnnotationField(key));
   }
+  d.needed_fields.push_back(kPriorityClassField);
+  d.declared_resources = {PriorityClassResource()};
   d.interests = {sdk::InterestIn(v1beta1::EXTENSION_POINT_PRE_ENQUEUE,
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
-  d.signature.emplace();  // A pod's annotations decide when it may start, not where.
+  // The annotations about the start decide when a pod may start, not where.
+  d.signature = std::vector<std::string>{
+      "spec.containers",
+      "spec.priorityClassName",
+      "metadata.ownerReferences",
+      absl::StrCat("metadata.labels['", sdk::kWorkloadTypeLabel, "']"),
+      absl::StrCat("metadata.labels['", kSpotKey, "']"),
+      absl::StrCat("metadata.annotations['", kSpotKey, "']"),
+      absl::StrCat("metadata.annotations['", kCheckpointingAnnotation, "']")};
+  d.metrics = {
+      {kUnknownNodesMetric, sdk::MetricType::kGauge, {"profile"}, "Nodes whose price is unknown."},
+      {kPriceAgeMetric,
+       sdk::MetricType::kGauge,
+       {"profile"},
+       "Age of the prices read from Prometheus; see prices.maxAge."},
+      {kPriceReadsMetric,
+       sdk::MetricType::kCounter,
+       {"result"},
+       "Readings of prices from Prometheus by result: ok, unreachable, timeout, status, "
+       "too_large, token, malformed, error, no_samples."},
+      {kPriceListFailuresMetric,
+       sdk::MetricType::kCounter,
+       {},
+       "Contents of the price list that could not be used."}};
   d.maturity = sdk::Maturity::kAlpha;
-  d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<CostOptimized>(ReadArgs(context.args->root()), context);
+  d.create =
+      [make_source = std::move(make_source)](
+          const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
+    Args args = ReadArgs(context.args->root());
+    std::shared_ptr<PriceListWatch> watch;
+    std::shared_ptr<PriceSource> source;
+    if (context.args->ok() && !args.price_list.empty())
+      watch = PriceListWatch::Shared(args.price_list, context.metrics);
+    if (context.args->ok() && !args.reader.server.address.empty())
+      source = make_source(args.reader, context.metrics);
+    return std::make_unique<CostOptimized>(std::move(args), std::move(watch), std::move(source),
+                                           context);
   };
   return d;
 }
+
+sdk::PluginDescriptor Descriptor() { return DescriptorWith(&PriceReader::Shared); }
 
 }  // namespace outboard::cost_optimized

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
 #include <memory>
 #include <random>
 #include <string>
@@ -11,7 +12,6 @@
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/plugin_harness.h"
-#include "plugins/cost_optimized/node_price.h"
 
 namespace outboard::cost_optimized::cost_optimized_test {
 namespace {
@@ -21,6 +21,8 @@ using sdk::testing::PluginHarness;
 using sdk::testing::PodBuilder;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Pair;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kNightArgs[] = R"({"windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
 
@@ -155,34 +157,128 @@ TEST(CostOptimized, NodesThatGoLeaveNoPriceBehind) {
   harness->AddNode(NodeBuilder("plain"));
   const auto raw = harness->RawScore(PodBuilder("p"));
   ASSERT_TRUE(raw.ok());
-  EXPECT_EQ(raw->at("plain"), 100);
+  EXPECT_EQ(raw->at("plain"), 0);
 }
 
 // For any labels, a node gets at most the formula's maximum, and a node without readable labels at
-// most the base.
+// most the base (classic) or nothing.
 TEST(CostOptimized, NothingAbsurdWins) {
   const std::vector<std::string> absurd = {
       "",     "-1",   "-0", "1e309", "nan",  "inf",  "0x0", "1,5",  "٣",   "999999999999999999999",
       "true", "NULL", "$1", "1.2.3", "1e-1", "\xff", "--",  "1e99", "+.5", std::string(300, '9')};
   std::mt19937 random(1);
-  auto harness = Make(kNightArgs, "2026-01-01T23:00:00Z");
+  constexpr char kClassic[] =
+      R"({"formula": "classic", "windows": [{"from": "22:00", "to": "06:00", "factor": 0.5}]})";
+  auto harness = Make(kClassic, "2026-01-01T23:00:00Z");
+  auto relative = Make(kNightArgs, "2026-01-01T23:00:00Z");
   for (int round = 0; round < 500; ++round) {
     const auto pick = [&] { return absurd[random() % absurd.size()]; };
     const std::string cost = pick();
-    harness->AddNode(NodeBuilder("n")
-                         .Label(kCostLabel, cost)
-                         .Label("cloud.google.com/gke-spot", pick())
-                         .Label("karpenter.sh/capacity-type", pick()));
+    NodeBuilder node("n");
+    node.Label("node-cost-per-hour", cost)
+        .Label("cloud.google.com/gke-spot", pick())
+        .Label("karpenter.sh/capacity-type", pick());
+    harness->AddNode(node);
+    relative->AddNode(node);
     const bool is_spot =
         harness->cluster().FindNode("n")->Label("cloud.google.com/gke-spot") == "true";
     const auto raw = harness->RawScore(PodBuilder("p"));
     ASSERT_TRUE(raw.ok());
     const bool has_cost = cost == "1e-1";
     EXPECT_EQ(raw->at("n"), 100 + (is_spot ? 200 : 0) + (has_cost ? 99 : 0)) << cost;
+    const auto compared = relative->RawScore(PodBuilder("p"));
+    ASSERT_TRUE(compared.ok());
+    EXPECT_EQ(compared->at("n"), has_cost ? 100 : 0) << cost;
     v1beta1::Pod pod = Patient("q", pick());
     EXPECT_TRUE(harness->PreEnqueue(pod).ok());
     harness->RemovePod("default/q");
   }
+}
+
+std::string WriteList(const std::string& text) {
+  const std::string path = ::testing::TempDir() + "/cost_optimized_prices.csv";
+  std::ofstream(path) << text;
+  return path;
+}
+
+TEST(CostOptimized, ReadsAPriceList) {
+  const std::string path = WriteList(
+      "instanceType,capacityType,price\nsmall,on-demand,0.4\nsmall,spot,0.1\nlarge,,0.8\n");
+  auto harness = Make(R"({"prices": {"file": ")" + path + R"("}})", "2026-01-01T12:00:00Z");
+  const auto add = [&](const std::string& name, const std::string& type) {
+    NodeBuilder node(name);
+    node.Allocatable({{"cpu", "4"}, {"memory", "8Gi"}});
+    node.Label("node.kubernetes.io/instance-type", type);
+    return node;
+  };
+  harness->AddNode(add("a", "small"));
+  harness->AddNode(add("b", "small").Label("karpenter.sh/capacity-type", "spot"));
+  harness->AddNode(add("c", "large"));
+  harness->AddNode(add("d", "large").Label("node-cost-per-hour", "0.2"));
+  harness->AddNode(add("e", "unlisted"));
+  const auto raw = harness->RawScore(PodBuilder("p").Requests({{"cpu", "1"}}));
+  ASSERT_TRUE(raw.ok());
+  EXPECT_THAT(*raw, UnorderedElementsAre(Pair("a", 25), Pair("b", 100), Pair("c", 13),
+                                         Pair("d", 50), Pair("e", 0)));
+  EXPECT_EQ(harness->Metric("outboard_cost_optimized_unknown_nodes", {"default-scheduler"}), 1);
+  harness->RemoveNode("e");
+  EXPECT_EQ(harness->Metric("outboard_cost_optimized_unknown_nodes", {"default-scheduler"}), 0);
+}
+
+// Returns what the test sets.
+class FakeSource : public PriceSource {
+ public:
+  std::shared_ptr<const PriceSnapshot> Latest() const override { return latest; }
+  std::shared_ptr<const PriceSnapshot> latest;
+};
+
+TEST(CostOptimized, ReadsPublishedPricesUntilTheyAreTooOld) {
+  auto source = std::make_shared<FakeSource>();
+  auto harness = *PluginHarness::Create(
+      DescriptorWith([&](const PriceReaderOptions&, sdk::Metrics*) { return source; }),
+      R"({"prices": {"maxAge": "10m", "prometheus": {"address": "http://p:9090"}}})");
+  for (const char* name : {"a", "b"})
+    harness->AddNode(NodeBuilder(name).Allocatable({{"cpu", "4"}, {"memory", "8Gi"}}));
+  const auto raw = [&] { return *harness->RawScore(PodBuilder("p").Requests({{"cpu", "1"}})); };
+  const auto metric = [&](const char* name) {
+    return harness->Metric(std::string("outboard_cost_optimized_") + name, {"default-scheduler"});
+  };
+  TickAt(harness.get(), "2026-01-01T12:00:00Z");
+  EXPECT_THAT(raw(), UnorderedElementsAre(Pair("a", 0), Pair("b", 0)));
+  EXPECT_EQ(metric("unknown_nodes"), 2);
+
+  source->latest = std::make_shared<PriceSnapshot>(
+      PriceSnapshot{At("2026-01-01T12:00:01Z"), {{{"a", 0.9}, {"b", 0.1}}, {}}});
+  TickAt(harness.get(), "2026-01-01T12:00:02Z");
+  EXPECT_THAT(raw(), UnorderedElementsAre(Pair("a", 11), Pair("b", 100)));
+  EXPECT_EQ(metric("unknown_nodes"), 0);
+  EXPECT_EQ(metric("price_age_seconds"), 1);
+
+  TickAt(harness.get(), "2026-01-01T12:10:01Z");
+  EXPECT_THAT(raw(), UnorderedElementsAre(Pair("a", 11), Pair("b", 100)));
+  TickAt(harness.get(), "2026-01-01T12:10:02Z");
+  EXPECT_THAT(raw(), UnorderedElementsAre(Pair("a", 0), Pair("b", 0)));
+  EXPECT_EQ(metric("unknown_nodes"), 2);
+  EXPECT_EQ(metric("price_age_seconds"), 601);
+}
+
+TEST(CostOptimized, AsksPrometheusOnlyIfTheArgumentsNameOne) {
+  int made = 0;
+  const sdk::PluginDescriptor descriptor =
+      DescriptorWith([&](const PriceReaderOptions& options, sdk::Metrics*) {
+        ++made;
+        EXPECT_EQ(options.server.address, "http://p:9090");
+        EXPECT_EQ(options.matchers.at("cluster"), "a");
+        return std::make_shared<FakeSource>();
+      });
+  EXPECT_TRUE(PluginHarness::Create(descriptor, "").ok());
+  EXPECT_EQ(made, 0);
+  EXPECT_TRUE(
+      PluginHarness::Create(
+          descriptor,
+          R"({"prices": {"prometheus": {"address": "http://p:9090", "matchers": {"cluster": "a"}}}})")
+          .ok());
+  EXPECT_EQ(made, 1);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/node_facts/node_facts.h"
 
 namespace outboard::cost_optimized {
@@ -19,23 +20,21 @@ bool Says(const sdk::StringMap& labels, const std::string& key, absl::string_vie
 
 }  // namespace
 
-NodePrice ReadNodePrice(const sdk::StringMap& labels,
+NodePrice ReadNodePrice(const v1beta1::Node& node, const sdk::PriceSources& sources,
                         const std::map<std::string, std::string>& spot_labels,
-                        const std::string& object, sdk::MalformedValues* malformed) {
+                        sdk::MalformedValues* malformed) {
+  const sdk::StringMap& labels = node.labels();
+  std::vector<sdk::MalformedLabel> malformed_labels;
   NodePrice price;
-  if (const std::string* cost = sdk::FindValue(labels, kCostLabel)) {
-    price.cost = sdk::ParseAmount(*cost);
-    if (!price.cost) malformed->Warn(object, kCostLabel, *cost, "a decimal number");
-  }
+  price.cost = sdk::ReadPrice(node, sources, &malformed_labels).value;
   if (const std::string* type = sdk::FindValue(labels, kInstanceTypeLabel)) {
     const std::string lower = absl::AsciiStrToLower(*type);
     for (const char* spot : kSpotTypes) price.spot |= absl::StrContains(lower, spot);
   }
   for (const auto& [key, value] : spot_labels) price.spot |= Says(labels, key, value);
-  std::vector<sdk::MalformedLabel> labels_of_clouds;
-  price.spot |= sdk::ReadCapacityType(labels, &labels_of_clouds).value == sdk::CapacityType::kSpot;
-  for (const sdk::MalformedLabel& label : labels_of_clouds)
-    malformed->Warn(object, label.key, label.value, label.wanted);
+  price.spot |= sdk::ReadCapacityType(labels, &malformed_labels).value == sdk::CapacityType::kSpot;
+  for (const sdk::MalformedLabel& label : malformed_labels)
+    malformed->Warn(absl::StrCat("node ", node.name()), label.key, label.value, label.wanted);
   return price;
 }
 

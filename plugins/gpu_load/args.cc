@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/prometheus/matchers.h"
 #include "plugin_host/sdk/prometheus/server_args.h"
 #include "plugin_host/sdk/validation.h"
 
@@ -29,9 +30,7 @@ constexpr char kSchemaBeforeServer[] = R"json({
     "prometheus": {"type": "object", "additionalProperties": false, "required": ["address"],
       "description": "The server that scrapes DCGM's exporters.", "properties": {)json";
 
-constexpr char kSchemaAfterServer[] = R"json(,
-        "matchers": {"type": "object", "additionalProperties": {"type": "string"}, "description":
-          "Labels that all samples must have, such as the cluster's."}}},
+constexpr char kSchemaAfterServer[] = R"json(}},
     "period": {"type": "string", "default": "15s", "description":
       "Interval between readings, 1s to 1h."},
     "maxSampleAge": {"type": "string", "default": "2m", "description":
@@ -68,7 +67,8 @@ double NumberWithin(const sdk::ArgsObject& object, const char* key, double other
 }  // namespace
 
 std::string ArgsSchema() {
-  return absl::StrCat(kSchemaBeforeServer, prometheus::kServerProperties, kSchemaAfterServer);
+  return absl::StrCat(kSchemaBeforeServer, prometheus::kServerProperties, ",",
+                      prometheus::kMatchersProperty, kSchemaAfterServer);
 }
 
 Args ReadArgs(const sdk::ArgsObject& root) {
@@ -76,12 +76,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
   ReaderOptions& reader = args.reader;
   const sdk::ArgsObject server = root.Object("prometheus");
   reader.server = prometheus::ReadServer(server);
-  const sdk::ArgsObject matchers = server.Object("matchers");
-  for (const std::string& label : matchers.Keys()) {
-    reader.query.matchers[label] = matchers.String(label, "");
-    if (!prometheus::IsLabelName(label))
-      matchers.Problem(label, sdk::InvalidValue(label, "must be the name of a Prometheus label"));
-  }
+  reader.query.matchers = prometheus::ReadMatchers(server);
   reader.period =
       prometheus::ReadDuration(root, "period", reader.period, absl::Seconds(1), absl::Hours(1));
   reader.query.max_sample_age = prometheus::ReadDuration(

@@ -32,10 +32,7 @@ struct Parts {
 }  // namespace
 
 std::string QueryText(const QueryOptions& options) {
-  std::vector<std::string> matchers;
-  for (const auto& [label, value] : options.matchers)
-    matchers.push_back(absl::StrCat(label, "=", prometheus::Quoted(value)));
-  const std::string where = absl::StrCat("{", absl::StrJoin(matchers, ","), "}");
+  const std::string where = prometheus::SelectorOf(options.matchers);
   const std::string host = absl::StrJoin(options.node_labels, ",");
   const std::string limit =
       absl::StrCat("(time() - ", absl::ToInt64Milliseconds(options.max_sample_age) / 1000.0, ")");

@@ -3,12 +3,12 @@
 #define OUTBOARD_PLUGINS_GPU_LOAD_LOAD_QUERY_H_
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "plugin_host/sdk/prometheus/matchers.h"
 #include "plugin_host/sdk/prometheus/node_names.h"
 #include "plugin_host/sdk/prometheus/samples.h"
 
@@ -17,7 +17,7 @@ namespace outboard::gpu_load {
 struct QueryOptions {
   // Labels that may name the node of a sample; the first that matches counts.
   std::vector<std::string> node_labels = prometheus::DefaultNodeLabels();
-  std::map<std::string, std::string> matchers;  // Labels and values that all samples must have.
+  prometheus::Matchers matchers;
   absl::Duration max_sample_age = absl::Minutes(2);
 
   friend bool operator==(const QueryOptions&, const QueryOptions&) = default;

@@ -1,7 +1,7 @@
-// Package metrics writes what dcgm-exporter and OpenCost expose, and runs Prometheus. Neither exporter can be run here
-// (dcgm-exporter needs DCGM's library and its module is not served; neither is OpenCost's), so the names and the order
-// of labels are as read in their sources: dcgm-exporter 4.5.3-4.8.2 and its commit d5e5f51 (2026-05-12), OpenCost's
-// commit 5f65333 (2024-10-24).
+// Package metrics writes what dcgm-exporter, OpenCost and Karpenter expose, and runs Prometheus. None of the exporters
+// can be run here (dcgm-exporter needs DCGM's library and its module is not served; neither is OpenCost's; Karpenter
+// needs a cloud), so the names and the order of labels are as read in their sources: dcgm-exporter 4.5.3-4.8.2 and its
+// commit d5e5f51 (2026-05-12), OpenCost's commit 5f65333 (2024-10-24), karpenter-provider-aws' commit 112b9b3.
 package metrics
 
 import (
@@ -131,5 +131,21 @@ func WriteOpenCost(w io.Writer, prices []Price) {
 			fmt.Fprintf(w, "%s{arch=%q,instance=%q,instance_type=%q,node=%q,provider_id=%q,region=%q} %v\n",
 				metric.name, p.Arch, p.Node, p.InstanceType, p.Node, p.ProviderID, p.Region, metric.value(p))
 		}
+	}
+}
+
+// Offering is an instance type that Karpenter can order; the price is in dollars per hour.
+type Offering struct {
+	InstanceType, CapacityType, Zone string
+	// 0: Karpenter knows none. Of reserved capacity: a ten-millionth of the on-demand price.
+	Price float64
+}
+
+// WriteKarpenter writes the prices of Karpenter on AWS.
+func WriteKarpenter(w io.Writer, offerings []Offering) {
+	const metric = "karpenter_cloudprovider_instance_type_offering_price_estimate"
+	fmt.Fprintf(w, "# HELP %s Instance type offering estimated hourly price used when making informed decisions on node cost calculation, based on instance type, capacity type, and zone.\n# TYPE %s gauge\n", metric, metric)
+	for _, o := range offerings {
+		fmt.Fprintf(w, "%s{capacity_type=%q,instance_type=%q,zone=%q} %v\n", metric, o.CapacityType, o.InstanceType, o.Zone, o.Price)
 	}
 }

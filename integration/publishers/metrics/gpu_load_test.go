@@ -167,14 +167,19 @@ func TestGPULoadQuery(t *testing.T) {
 		t.Errorf("%v, %v", pods, err)
 	}
 
-	text := answered(samples)
+	compareAnswer(t, answerFile, answered(samples))
+}
+
+// compareAnswer compares an answer with the recorded one, or records it.
+func compareAnswer(t *testing.T, file, text string) {
+	t.Helper()
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(answerFile, []byte(text), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if recorded, err := os.ReadFile(answerFile); err != nil || string(recorded) != text {
-		t.Errorf("%s (%v) is not what Prometheus answers; integration/publishers/record.sh writes it:\n%s", answerFile, err, text)
+	if recorded, err := os.ReadFile(file); err != nil || string(recorded) != text {
+		t.Errorf("%s (%v) is not what Prometheus answers; integration/publishers/record.sh writes it:\n%s", file, err, text)
 	}
 }
 

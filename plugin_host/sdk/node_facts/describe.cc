@@ -40,7 +40,12 @@ std::string Text(const std::vector<GpuIsland>& islands) {
 std::string Text(const std::vector<std::string>& problems) {
   return problems.empty() ? "none" : absl::StrJoin(problems, "; ");
 }
-std::string Text(double gb) { return absl::StrCat(gb, " GB"); }
+std::string Text(double value) { return absl::StrCat(value); }
+// With a unit.
+Fact<std::string> InGb(const Fact<double>& fact) {
+  if (!fact.known()) return {};
+  return {absl::StrCat(*fact.value, " GB"), fact.source, fact.origin};
+}
 
 template <typename T>
 FactLine Line(const char* name, const Fact<T>& fact, const char* publishers) {
@@ -61,7 +66,7 @@ FactLine Line(const char* name, const Fact<T>& fact, const char* publishers) {
 std::vector<FactLine> DescribeFacts(const NodeFacts& facts) {
   return {
       Line("model", facts.model, kGpuPublishers),
-      Line("memory of a GPU", facts.memory_gb, kGpuPublishers),
+      Line("memory of a GPU", InGb(facts.memory_gb), kGpuPublishers),
       Line("GPUs", facts.gpus, kGpuPublishers),
       Line("family", facts.family, "GPU Feature Discovery, NVIDIA's DRA driver"),
       Line("generation", facts.generation,
@@ -76,6 +81,10 @@ std::vector<FactLine> DescribeFacts(const NodeFacts& facts) {
            "GPU Feature Discovery on multi-node NVLink, topograph, CoreWeave"),
       Line("network", facts.network, "topograph, AWS, GKE, OKE, CoreWeave"),
       Line("capacity type", facts.capacity_type, "Karpenter, EKS, GKE, AKS, OKE"),
+      Line(
+          "price per hour", facts.price,
+          "an administrator's label or price list; CostOptimized also reads OpenCost and Karpenter "
+          "through Prometheus"),
       Line("GPU problems", facts.gpu_problems, "the kubelet; NVSentinel, EKS, AKS"),
   };
 }

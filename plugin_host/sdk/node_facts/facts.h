@@ -21,6 +21,7 @@ enum class FactSource {
   kFeatureDiscovery,  // NVIDIA's GPU Feature Discovery.
   kVendorLabels,      // AMD's node labeller, Intel's rules for Node Feature Discovery, topograph.
   kCloudLabels,       // A cloud's labels, Karpenter's.
+  kMetrics,           // OpenCost's and Karpenter's prices, through Prometheus.
   kInstanceType,      // The table of instance types.
   kConclusion,        // From other facts, such as the product's name.
   kCluster,           // The node's status: resources, conditions.
@@ -91,6 +92,8 @@ struct NodeFacts {
   // The nearest first, never empty as a value. All labels are of one publisher.
   Fact<std::vector<NetworkLevel>> network;
   Fact<CapacityType> capacity_type;
+  // An hour of the node, in the currency of the source.
+  Fact<double> price;
   // What is wrong with its GPUs; known and empty: nothing, according to its status.
   Fact<std::vector<std::string>> gpu_problems;
 

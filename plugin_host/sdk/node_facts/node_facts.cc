@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/node_facts/fact_readers.h"
 #include "plugin_host/sdk/node_facts/node_labels.h"
+#include "plugin_host/sdk/node_facts/node_prices.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::sdk {
@@ -56,6 +57,8 @@ const char* FactSourceName(FactSource source) {
       return "vendor's labels";
     case FactSource::kCloudLabels:
       return "cloud's labels";
+    case FactSource::kMetrics:
+      return "metrics";
     case FactSource::kInstanceType:
       return "instance type";
     case FactSource::kConclusion:
@@ -143,6 +146,7 @@ NodeFacts NodeFactsReader::Of(const v1beta1::Node& node,
   facts.nvlink_domain = ReadNvlinkDomain(labels, options_.nvlink_domains);
   facts.network = ReadNetwork(labels, options_.network_levels);
   facts.capacity_type = ReadCapacityType(node.labels(), malformed);
+  facts.price = ReadPrice(node, {options_.price_list.get(), nullptr}, malformed);
   facts.gpu_problems = ReadGpuProblems(from, options_.bad_conditions);
   return facts;
 }

@@ -3,6 +3,7 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_FACTS_NODE_FACTS_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_FACTS_NODE_FACTS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "plugin_host/sdk/node_facts/facts.h"
 #include "plugin_host/sdk/node_facts/gpu_models.h"
 #include "plugin_host/sdk/node_facts/instance_types.h"
+#include "plugin_host/sdk/node_facts/price_list.h"
 #include "plugin_host/sdk/node_facts/resource_slices.h"
 
 namespace outboard::sdk {
@@ -33,7 +35,8 @@ struct NodeFactsOptions {
   // publishers'.
   std::vector<std::string> network_levels;
   std::vector<std::string> nvlink_domains;
-  std::vector<BadCondition> bad_conditions;  // Besides the known ones.
+  std::vector<BadCondition> bad_conditions;     // Besides the known ones.
+  std::shared_ptr<const PriceList> price_list;  // Null: none.
 };
 
 // Part of a JSON schema: the argument `nodeFacts`.

@@ -12,6 +12,7 @@ inline constexpr char kTopology[] = "nvidia.com/gpu-topology";     // nvlink, nv
 inline constexpr char kIslandPrefix[] = "nvidia.com/gpu-island.";  // And a name: a number of GPUs.
 inline constexpr char kIslandsAnnotation[] = "accelerator.sched.io/gpu-islands";  // ParseIslands.
 inline constexpr char kFabricId[] = "nvlink-fabric-id";
+inline constexpr char kCostPerHour[] = "node-cost-per-hour";  // A number, in any currency.
 
 // NVIDIA's GPU Feature Discovery: internal/lm/{resource,mig-strategy,fabric,nvml}.go of
 // NVIDIA/k8s-device-plugin.
@@ -56,7 +57,10 @@ inline constexpr const char* kCloudGpuCounts[] = {"karpenter.k8s.aws/instance-gp
                                                   "karpenter.azure.com/sku-gpu-count"};
 inline constexpr const char* kCloudGpuMemory[] = {"karpenter.k8s.aws/instance-gpu-memory",
                                                   "eks.amazonaws.com/instance-gpu-memory"};  // MiB
+// Kubernetes: kubernetes.io/docs/reference/labels-annotations-taints.
 inline constexpr char kInstanceType[] = "node.kubernetes.io/instance-type";
+inline constexpr char kZone[] = "topology.kubernetes.io/zone";
+inline constexpr char kRegion[] = "topology.kubernetes.io/region";
 
 // Capacity. Karpenter: pkg/apis/v1/labels.go of kubernetes-sigs/karpenter; EKS, GKE, AKS and OKE:
 // their documentation on spot and preemptible nodes.
