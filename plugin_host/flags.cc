@@ -64,6 +64,9 @@ To print what is known of nodes instead of serving (`outboard explain node` does
 How to run:
   --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is
                             127.0.0.1:PORT or [::1]:PORT; with port 0 the log names the port
+  --slow-plugin-call DURATION
+                            log a warning, at most once a minute for each plugin and point, if a
+                            plugin takes longer than this for a pod (default 50ms; 0s: never)
   --drain-timeout DURATION  on SIGTERM, how long attempts in progress may take to end (default 20s)
   --v N                     log level; 4 logs every node, pod and term that plugins evaluate
   --version                 print the version
@@ -130,6 +133,12 @@ std::vector<Row> Table(Flags* flags) {
        [flags](const std::string& value) {
          return absl::ParseDuration(value, &flags->drain_timeout) &&
                 flags->drain_timeout >= absl::ZeroDuration();
+       }},
+      {"--slow-plugin-call", "a duration such as 50ms",
+       [flags](const std::string& value) {
+         return absl::ParseDuration(value, &flags->slow_plugin_call) &&
+                flags->slow_plugin_call >= absl::ZeroDuration() &&
+                flags->slow_plugin_call < absl::InfiniteDuration();
        }},
       {"--socket-mode", "0600 or 0660",
        [flags](const std::string& value) {

@@ -23,6 +23,7 @@ struct Flags {
   std::vector<std::string> plugins;
   bool all_but = false;
   std::string metrics_address;  // empty: none
+  absl::Duration slow_plugin_call = absl::Milliseconds(50);  // zero: no call is slow
   std::string plugin_dir;       // of shared objects; empty: none
   // Instead of serving: change the content of plugin_dir.
   std::string install, remove;

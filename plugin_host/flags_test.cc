@@ -25,6 +25,15 @@ TEST(FlagsTest, ReadsBothForms) {
             "127.0.0.1:0");
 }
 
+TEST(FlagsTest, TheLimitOfSlowCalls) {
+  EXPECT_EQ(ParseFlags({"--listen=unix:/x"})->slow_plugin_call, absl::Milliseconds(50));
+  EXPECT_EQ(ParseFlags({"--listen=unix:/x", "--slow-plugin-call=0s"})->slow_plugin_call,
+            absl::ZeroDuration());
+  for (const char* value : {"-1s", "inf", "50", ""}) {
+    EXPECT_FALSE(ParseFlags({"--listen", "unix:/x", "--slow-plugin-call", value}).ok()) << value;
+  }
+}
+
 TEST(FlagsTest, RefusesTheNetworkWithoutTls) {
   EXPECT_FALSE(ParseFlags({"--listen", "0.0.0.0:443"}).ok());
   EXPECT_FALSE(ParseFlags({"--listen", "0.0.0.0:443", "--tls-cert", "c", "--tls-key", "k"}).ok());

@@ -35,6 +35,7 @@
 #include "plugin_host/reload/directory_watch.h"
 #include "plugin_host/reload/install.h"
 #include "plugin_host/reload/instances.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugin_host/services/listen_address.h"
 #include "plugin_host/services/probe.h"
 #include "plugins/builtin_plugins.h"
@@ -295,6 +296,7 @@ int Main(int argc, char** argv) {
   // Debian's Abseil checks the order of all locks, under a lock of all threads. Tests keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   FLAGS_v = flags->verbosity;
+  runtime::SetSlowPluginCall(flags->slow_plugin_call);
   // Before any thread starts, so that only this thread receives the signals.
   sigset_t signals;
   sigemptyset(&signals);

@@ -9,6 +9,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
+#include "plugin_host/sdk/workload_type.h"
 
 namespace outboard::absurd {
 namespace {
@@ -299,6 +300,7 @@ std::vector<Rule> MakeRules() {
       {"WorkloadStrategyScorer", kPodAnnotation, "accelerator.sched.io/gpu-memory-gb", Amount(1e9)},
       {"WorkloadStrategyScorer", kPodAnnotation, "gpu-memory", Amount(1024e9)},
       {"WorkloadStrategyScorer", kPodAnnotation, "gpu-fraction-num-devices", Count(4096)},
+      {"WorkloadStrategyScorer", kPodAnnotation, "hami.io/vgpu-devices-allocated", HamiDevices()},
 
       {"WorkloadTypeFilter", kPodLabel, "workload-type", types},
 
@@ -395,6 +397,12 @@ std::vector<Rule> MakeRules() {
     rules.push_back({plugin, kPodAnnotation, "volcano.sh/gpu-index", GpuIds()});
     rules.push_back({plugin, kPodAnnotation, "scheduling.koordinator.sh/device-allocated",
                      KoordinatorDevices()});
+  }
+  for (const char* plugin : {"WorkloadStrategyScorer", "CostAwarePreemptor"}) {
+    for (const std::string& label : sdk::WorkloadTypeLabels()) {
+      if (label != sdk::kWorkloadTypeLabel)
+        rules.push_back({plugin, kPodLabel, label, AnyText({"a", "llminferenceservice"})});
+    }
   }
   return rules;
 }

@@ -62,8 +62,6 @@ const char* PointName(v1beta1::ExtensionPoint point) {
   }
 }
 
-constexpr size_t kMaxGangJobs = 100;
-
 const std::string* FindLabel(const v1beta1::Pod& pod, const std::string& key) {
   const auto found = pod.labels().find(key);
   return found == pod.labels().end() ? nullptr : &found->second;
@@ -71,10 +69,14 @@ const std::string* FindLabel(const v1beta1::Pod& pod, const std::string& key) {
 
 }  // namespace
 
-MetricsObserver::MetricsObserver(metrics::Metrics* metrics, const config::WorkloadLabels& labels)
+MetricsObserver::MetricsObserver(metrics::Metrics* metrics, const config::WorkloadLabels& labels,
+                                 absl::Time (*clock)())
     : metrics_(metrics),
-      attempts_without_type_(CountersOf("none")),
-      attempts_of_other_types_(CountersOf("other")) {
+      clock_(clock),
+      attempts_with_other_label_(CountersOf("other")),
+      gang_waits_(metrics) {
+  for (const workloads::WorkloadType type : workloads::kWorkloadTypes)
+    attempts_by_type_[static_cast<size_t>(type)] = CountersOf(workloads::WorkloadTypeName(type));
   SetLabels(labels);
   // Alerts need the families before the first sample.
   for (const char* limit : {"attempt", "minute"}) metrics_->preemptions_limited.With({limit});
@@ -82,9 +84,10 @@ MetricsObserver::MetricsObserver(metrics::Metrics* metrics, const config::Worklo
 
 void MetricsObserver::SetLabels(const config::WorkloadLabels& labels) {
   labels_ = labels;
-  attempts_by_type_.clear();
-  for (const std::string& type : labels.types)
-    attempts_by_type_[absl::AsciiStrToLower(type)] = CountersOf(type);
+  gang_waits_.SetJobLabels(labels.job_labels);
+  attempts_by_label_.clear();
+  for (const std::string& value : labels.types)
+    attempts_by_label_[absl::AsciiStrToLower(value)] = CountersOf(value);
 }
 
 MetricsObserver::Counters MetricsObserver::CountersOf(absl::string_view workload_type) {
@@ -95,18 +98,12 @@ MetricsObserver::Counters MetricsObserver::CountersOf(absl::string_view workload
 }
 
 const MetricsObserver::Counters& MetricsObserver::AttemptsOf(const v1beta1::Pod& pod) const {
-  const std::string* const type = FindLabel(pod, labels_.type_label);
-  if (type == nullptr) return attempts_without_type_;
-  const auto known = attempts_by_type_.find(absl::AsciiStrToLower(*type));
-  return known == attempts_by_type_.end() ? attempts_of_other_types_ : known->second;
-}
-
-std::string MetricsObserver::JobName(const v1beta1::Pod& pod) const {
-  if (!pod.pod_group_name().empty()) return pod.pod_group_name();
-  for (const std::string& key : labels_.job_labels) {
-    if (const std::string* name = FindLabel(pod, key)) return *name;
+  if (const std::string* const value = FindLabel(pod, labels_.type_label)) {
+    const auto known = attempts_by_label_.find(absl::AsciiStrToLower(*value));
+    return known == attempts_by_label_.end() ? attempts_with_other_label_ : known->second;
   }
-  return "";
+  return attempts_by_type_[static_cast<size_t>(
+      workloads::RecognizeWorkload(pod, workloads::DefaultWorkloadRules()))];
 }
 
 void MetricsObserver::OnAlgorithm(const kube::PodObject& pod,
@@ -142,6 +139,7 @@ void MetricsObserver::OnAttemptEnd(const kube::PodObject& pod, const std::string
                                                            : AttemptResult::kError;
   metrics_->Profile(profile).AttemptEnded(label, since_attempt_began);
   AttemptsOf(pod.pod)[static_cast<size_t>(label)]->Increment();
+  gang_waits_.OnTried(pod.uid());
 }
 
 void MetricsObserver::OnPreemption(const kube::PodObject& pod, const std::string& node_name,
@@ -162,17 +160,17 @@ void MetricsObserver::OnBound(const kube::PodObject& pod, const std::string& pro
                               absl::Duration since_first_attempt, bool was_flushed) {
   metrics_->PodScheduled(attempts, since_first_attempt);
   if (was_flushed) metrics_->pod_scheduled_after_flush.Increment();
+  gang_waits_.OnBound(pod.uid(), GangWaits::BoundBy::kUs);
+}
+
+void MetricsObserver::OnBoundElsewhere(const kube::PodObject& pod) {
+  gang_waits_.OnBound(pod.uid(), GangWaits::BoundBy::kAnother);
 }
 
 void MetricsObserver::OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
                                       v1beta1::Code code) {
   metrics::Observe(metrics_->permit_wait_duration.With({CodeName(code)}), waited);
-  const std::string job = JobName(pod.pod);
-  if (job.empty()) return;
-  const bool has_own_value = gang_waits_.size() < kMaxGangJobs || gang_waits_.contains(job);
-  metrics::Histogram*& waits = gang_waits_[has_own_value ? job : "other"];
-  if (waits == nullptr) waits = &metrics_->gang_wait.With({has_own_value ? job : "other"});
-  metrics::Observe(*waits, waited);
+  gang_waits_.OnPermitWaitEnd(pod.uid(), code == v1beta1::CODE_SUCCESS, clock_());
 }
 
 void MetricsObserver::OnProtocolError(const std::string& host, const std::string& host_instance,
@@ -199,6 +197,12 @@ void MetricsObserver::OnCall(v1beta1::ExtensionPoint point, const std::string& p
   metrics::Observe(
       metrics_->extension_point_duration.With({PointName(point), CodeName(code), profile}),
       elapsed);
+}
+
+void MetricsObserver::OnPod(const kube::PodObject& pod) { gang_waits_.OnQueued(pod.pod, clock_()); }
+
+void MetricsObserver::OnPodLeft(const kube::PodObject& pod) {
+  gang_waits_.OnLeft(pod.uid(), clock_());
 }
 
 void MetricsObserver::OnIncoming(absl::string_view queue, absl::string_view event) {

@@ -5,13 +5,10 @@
 
 #include <string>
 
-#include "absl/strings/str_cat.h"
-
 namespace outboard::shim {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 kube::PodObject PodWith(const std::string& label, const std::string& value) {
   kube::PodObject pod;
@@ -24,16 +21,14 @@ class MetricsObserverTest : public ::testing::Test {
   void End(const kube::PodObject& pod, scheduler::AttemptResult result) {
     observer_.OnAttemptEnd(pod, "p", result, "", "", absl::Milliseconds(1));
   }
-  void Wait(const kube::PodObject& pod) {
-    observer_.OnPermitWaitEnd(pod, absl::Seconds(20), v1beta1::CODE_SUCCESS);
-  }
 
   double Attempts(const char* type, const char* result) {
     return metrics_.ai_attempts.With({type, result}).Value();
   }
 
   metrics::Metrics metrics_{"0.1.0"};
-  MetricsObserver observer_{&metrics_, config::WorkloadLabels()};
+  MetricsObserver observer_{&metrics_, config::WorkloadLabels(), [] { return now; }};
+  static inline absl::Time now;
 };
 
 TEST_F(MetricsObserverTest, AttemptsAreCountedByTheWorkloadsThatUsersName) {
@@ -53,7 +48,6 @@ TEST_F(MetricsObserverTest, TheLabelsAreConfiguration) {
   config::WorkloadLabels labels;
   labels.type_label = "example.com/team";
   labels.types = {"Vision"};
-  labels.job_labels = {"run", "fallback"};
   observer_.SetLabels(labels);
   End(PodWith("workload-type", "training"), scheduler::AttemptResult::kScheduled);
   End(PodWith("example.com/team", "vision"), scheduler::AttemptResult::kScheduled);
@@ -62,20 +56,58 @@ TEST_F(MetricsObserverTest, TheLabelsAreConfiguration) {
   EXPECT_EQ(Attempts("none", "scheduled"), 1);
   EXPECT_EQ(Attempts("Vision", "scheduled"), 1);
   EXPECT_EQ(Attempts("other", "scheduled"), 1);
+}
 
-  kube::PodObject pod = PodWith("fallback", "b");
-  Wait(pod);
-  (*pod.pod.mutable_labels())["run"] = "a";
-  Wait(pod);
-  Wait(PodWith("job-name", "c"));
-  pod.pod.set_pod_group_name("group");
-  Wait(pod);
+TEST_F(MetricsObserverTest, WithoutTheLabelTheTypeIsRecognised) {
+  End(PodWith("jobset.sigs.k8s.io/jobset-name", "j"), scheduler::AttemptResult::kScheduled);
+  End(PodWith("serving.kserve.io/inferenceservice", "i"), scheduler::AttemptResult::kError);
+  kube::PodObject pod;
+  pod.pod.mutable_controller()->set_kind("ReplicaSet");
+  End(pod, scheduler::AttemptResult::kUnschedulable);
+  // The user's word precedes.
+  pod = PodWith("jobset.sigs.k8s.io/jobset-name", "j");
+  (*pod.pod.mutable_labels())["workload-type"] = "inference";
+  End(pod, scheduler::AttemptResult::kScheduled);
+  EXPECT_EQ(Attempts("training", "scheduled"), 1);
+  EXPECT_EQ(Attempts("inference", "error"), 1);
+  EXPECT_EQ(Attempts("service", "unschedulable"), 1);
+  EXPECT_EQ(Attempts("inference", "scheduled"), 1);
+}
+
+TEST_F(MetricsObserverTest, WithoutAConfiguredLabelTypesAreOnlyRecognised) {
+  config::WorkloadLabels labels;
+  labels.type_label = "";
+  observer_.SetLabels(labels);
+  End(PodWith("workload-type", "inference"), scheduler::AttemptResult::kScheduled);
+  EXPECT_EQ(Attempts("inference", "scheduled"), 0);
+  EXPECT_EQ(Attempts("none", "scheduled"), 1);
+}
+
+// What a gang's wait is: gang_waits_test.cc.
+TEST_F(MetricsObserverTest, GangsWaitByTheSchedulersClock) {
+  now = absl::UnixEpoch();
+  kube::PodObject pod = PodWith("run", "a");
+  pod.pod.set_uid("uid");
+  pod.pod.set_namespace_("ns");
+  config::WorkloadLabels labels;
+  labels.job_labels = {"run"};
+  observer_.SetLabels(labels);
+  observer_.OnPod(pod);
+  now += absl::Seconds(20);
+  observer_.OnPermitWaitEnd(pod, absl::Seconds(3), v1beta1::CODE_UNSCHEDULABLE);
+  now += absl::Seconds(20);
+  observer_.OnPermitWaitEnd(pod, absl::Seconds(3), v1beta1::CODE_SUCCESS);
+  observer_.OnBound(pod, "p", 2, absl::Seconds(40), false);
+  observer_.OnPodLeft(pod);
   const std::string text = metrics_.Text();
-  for (const char* job : {"a", "b", "group"}) {
-    EXPECT_THAT(text, HasSubstr(absl::StrCat("gang_scheduling_wait_seconds_count{job_name=\"", job,
-                                             "\"} 1")));
-  }
-  EXPECT_THAT(text, Not(HasSubstr("job_name=\"c\"")));
+  const std::string sum = "gang_scheduling_wait_seconds_sum{namespace=\"ns\",result=";
+  EXPECT_THAT(text, HasSubstr(sum + "\"failed\"} 20\n"));
+  EXPECT_THAT(text, HasSubstr(sum + "\"bound\"} 40\n"));
+  // Bound by another replica: nothing is observed.
+  observer_.OnPod(pod);
+  observer_.OnBoundElsewhere(pod);
+  observer_.OnPodLeft(pod);
+  EXPECT_EQ(metrics_.Text(), text);
 }
 
 TEST_F(MetricsObserverTest, PointsHaveKubeSchedulersNames) {
@@ -100,20 +132,6 @@ TEST_F(MetricsObserverTest, RefusalsOfTheGuardAreCountedByWhatIsShort) {
   observer_.OnGuardRefusal("cpu");
   observer_.OnGuardRefusal("cpu");
   EXPECT_EQ(metrics_.guard_refusals.With({"cpu"}).Value(), 2);
-}
-
-TEST_F(MetricsObserverTest, WaitsOfGangsAreKeptByJobUpToABound) {
-  Wait(PodWith("a", "b"));
-  EXPECT_THAT(metrics_.Text(), Not(HasSubstr("gang_scheduling_wait_seconds_count")));
-  for (int i = 0; i < 150; ++i) Wait(PodWith("job-name", absl::StrCat("job-", i)));
-  Wait(PodWith("job-name", "job-7"));
-  const std::string text = metrics_.Text();
-  EXPECT_THAT(text, HasSubstr("gang_scheduling_wait_seconds_count{job_name=\"job-7\"} 2"));
-  EXPECT_THAT(text, HasSubstr("gang_scheduling_wait_seconds_count{job_name=\"other\"} 50"));
-  EXPECT_THAT(text, Not(HasSubstr("job-120")));
-  EXPECT_THAT(text, HasSubstr("{job_name=\"job-7\",le=\"10\"} 0"));
-  EXPECT_THAT(text, HasSubstr("{job_name=\"job-7\",le=\"30\"} 2"));
-  EXPECT_THAT(text, HasSubstr("{job_name=\"job-7\",le=\"600\"} 2"));
 }
 
 }  // namespace

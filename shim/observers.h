@@ -46,6 +46,9 @@ class Observers final : public scheduler::Observer {
                absl::Duration since_first_attempt, bool was_flushed) override {
     for (auto* o : observers_) o->OnBound(pod, profile, attempts, since_first_attempt, was_flushed);
   }
+  void OnBoundElsewhere(const kube::PodObject& pod) override {
+    for (auto* o : observers_) o->OnBoundElsewhere(pod);
+  }
   void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
                        v1beta1::Code code) override {
     for (auto* o : observers_) o->OnPermitWaitEnd(pod, waited, code);

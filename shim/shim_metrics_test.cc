@@ -506,7 +506,7 @@ TEST_F(ShimMetricsTest, EveryFamilyHasASampleInARunThatExercisesIt) {
         "outboard_informer_lists_total{reason=\"start\",resource=\"pods\"} 1",
         "outboard_informer_objects{resource=\"nodes\"} 2",
         "outboard_informer_events_total{resource=\"pods\",type=\"DELETED\"}",
-        "gang_scheduling_wait_seconds_count{job_name=\"run-7\"} 1",
+        "gang_scheduling_wait_seconds_count{namespace=\"ns\",result=\"bound\"} 1",
         "outboard_effects_total{plugin=\"Keeper\",result=\"applied\"} 1",
         "scheduler_inflight_events{event=\"PodPopped\"}"}) {
     EXPECT_THAT(last_page_, HasSubstr(sample));

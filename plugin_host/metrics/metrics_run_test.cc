@@ -18,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "plugin_host/metrics/prometheus_metrics.h"
 #include "plugin_host/runtime/host.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugin_host/sdk/plugin_registry.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugins/builtin_plugins.h"
@@ -191,7 +192,8 @@ TEST_F(MetricsRunTest, EveryFamilyHasASampleInARunThatExercisesIt) {
 
   // Without WritesMetric: no plugin here writes; runtime/write_results_test.cc.
   std::set<std::string> families = {runtime::SessionsMetric().name,
-                                    runtime::AttemptsInFlightMetric().name};
+                                    runtime::AttemptsInFlightMetric().name,
+                                    runtime::PluginDurationMetric().name};
   for (const sdk::MetricSpec& spec : ProcessMetricSpecs()) families.insert(spec.name);
   families.erase("outboard_log_lines_dropped_total");  // 0 here; logging/stderr_log_test.cc
   for (const auto& [name, descriptor] : registry_.descriptors()) {

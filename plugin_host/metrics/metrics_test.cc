@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "plugin_host/metrics/metrics_server.h"
 #include "plugin_host/metrics/prometheus_metrics.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugins/builtin_plugins.h"
 
 namespace outboard::host_metrics {
@@ -290,6 +291,7 @@ TEST(MetricsPage, HasEveryMetricOfTheHost) {
   want.push_back(row("instance", runtime::SessionsMetric()));
   want.push_back(row("instance", runtime::AttemptsInFlightMetric()));
   want.push_back(row("session", runtime::WritesMetric()));
+  want.push_back(row("session", runtime::PluginDurationMetric()));
   for (const auto& [name, descriptor] : plugins.descriptors()) {
     for (const MetricSpec& spec : descriptor.metrics) want.push_back(row(name, spec));
   }

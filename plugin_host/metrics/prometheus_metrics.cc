@@ -166,6 +166,20 @@ class HistogramChild : public sdk::Histogram {
 };
 
 template <typename Families>
+class CountedHistogramChild : public runtime::CountedHistogram {
+ public:
+  CountedHistogramChild(std::shared_ptr<Families> families, prometheus::Histogram* histogram)
+      : families_(std::move(families)), histogram_(histogram) {}
+  void Add(absl::Span<const uint32_t> counts, double sum) override {
+    histogram_->ObserveMultiple(std::vector<double>(counts.begin(), counts.end()), sum);
+  }
+
+ private:
+  const std::shared_ptr<Families> families_;
+  prometheus::Histogram* const histogram_;
+};
+
+template <typename Families>
 class GaugeChild : public sdk::Gauge {
  public:
   GaugeChild(std::shared_ptr<Families> families, std::string name, std::string key,
@@ -234,6 +248,14 @@ std::shared_ptr<sdk::Histogram> PrometheusMetrics::NewHistogram(
   auto* histogram = families_->Bind<prometheus::Histogram>(spec, label_values, &key);
   if (histogram == nullptr) return sdk::NoMetrics()->NewHistogram(spec.name, label_values);
   return std::make_shared<HistogramChild<Families>>(families_, histogram);
+}
+
+std::shared_ptr<runtime::CountedHistogram> PrometheusMetrics::NewCountedHistogram(
+    const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) {
+  std::string key;
+  auto* histogram = families_->Bind<prometheus::Histogram>(spec, label_values, &key);
+  if (histogram == nullptr) return nullptr;
+  return std::make_shared<CountedHistogramChild<Families>>(families_, histogram);
 }
 
 std::vector<std::shared_ptr<prometheus::Collectable>> PrometheusMetrics::collectables() const {

@@ -32,6 +32,9 @@ class PrometheusMetrics : public runtime::MetricSink {
   std::shared_ptr<sdk::Histogram> NewHistogram(
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) override;
 
+  std::shared_ptr<runtime::CountedHistogram> NewCountedHistogram(
+      const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) override;
+
   // What a server exposes; the kernel's figures are read at each scrape.
   std::vector<std::shared_ptr<prometheus::Collectable>> collectables() const;
   // Prometheus' text format, version 0.0.4.

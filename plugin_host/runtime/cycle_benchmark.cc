@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/benchmark_session.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugin_host/runtime/session.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugins/builtin_plugins.h"
@@ -44,6 +45,13 @@ void BM_Cycle(benchmark::State& state) {
                               ? 0
                               : response.evaluation().score().plugins(0).scores().size());
 }
+// The same without the times of plugins (plugin_times.h): the difference is their cost.
+void BM_CycleWithoutTimes(benchmark::State& state) {
+  SetSlowPluginCall(absl::ZeroDuration());
+  BM_Cycle(state);
+  SetSlowPluginCall(absl::Milliseconds(50));
+}
+BENCHMARK(BM_CycleWithoutTimes)->Args({1000, 0})->Args({5000, 0})->Unit(benchmark::kMicrosecond);
 BENCHMARK(BM_Cycle)
     ->Args({100, 0})
     ->Args({1000, 0})

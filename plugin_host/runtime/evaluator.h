@@ -177,6 +177,9 @@ class Evaluator {
                                                        v1beta1::PreemptionCandidates* candidates)>;
   static void RunPostFilter(const Profile& profile, sdk::ExtensionPoint point, AskPostFilter ask,
                             v1beta1::PostFilterResponse* response);
+  // Times of the Filter plugins for one pod, over all calls of RunFilters.
+  void BeginFilterTimes(const Profile& profile);
+  void RecordFilterTimes(const Profile& profile, const sdk::PodRecord& pod);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1beta1::FilterResponse& response, AttemptRecord* attempt) const;
 
@@ -197,6 +200,9 @@ class Evaluator {
   v1beta1::PreScoreResponse pre_score_;
   v1beta1::ScoreResponse score_;
   std::vector<int64_t> tie_keys_;
+  // In the order of scored_, and by plugin.
+  std::vector<int64_t> score_nanos_, filter_nanos_;
+  bool times_filters_ = false;  // Not in dry runs, which are part of their own point's time.
 };
 
 // Writes a verdict in the contract's form, within its limits.

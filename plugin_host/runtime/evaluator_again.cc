@@ -35,6 +35,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
   verdict_cache->CatchUp(cache_->view().nodes());
   const auto n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return true;
+  BeginFilterTimes(profile);
   const uint32_t wanted = FeasibleNodesToFind(n, options);
   const auto node = [slots = nodes.data(), n, start = options.start_offset % n](uint32_t i) {
     const uint32_t at = start + i;
@@ -64,6 +65,7 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
     if (feasible_.size() == wanted) break;
     feasible_.push_back(slot);
   }
+  RecordFilterTimes(profile, pod);
   *processed = i;
   return true;
 }

@@ -186,6 +186,7 @@ void Host::Tick(absl::Time now) {
       it = sessions_.erase(it);
     } else {
       it->second.session->Tick(now);
+      it->second.session->FlushTimes();
       ++it;
     }
   }

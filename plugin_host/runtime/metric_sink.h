@@ -2,14 +2,24 @@
 #ifndef OUTBOARD_PLUGIN_HOST_RUNTIME_METRIC_SINK_H_
 #define OUTBOARD_PLUGIN_HOST_RUNTIME_METRIC_SINK_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "plugin_host/sdk/metrics.h"
 
 namespace outboard::runtime {
+
+// A histogram whose owner counts by itself and hands the counts on from time to time.
+class CountedHistogram {
+ public:
+  virtual ~CountedHistogram() = default;
+  // One count per bucket, and the one above all bounds; the sum of the values.
+  virtual void Add(absl::Span<const uint32_t> counts, double sum) = 0;
+};
 
 // Creates the children of metrics. A null sink: metrics are off.
 //
@@ -27,6 +37,11 @@ class MetricSink {
                                                const std::vector<std::string>& label_values) = 0;
   virtual std::shared_ptr<sdk::Histogram> NewHistogram(
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) = 0;
+  // Null: not kept.
+  virtual std::shared_ptr<CountedHistogram> NewCountedHistogram(
+      const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) {
+    return nullptr;
+  }
 };
 
 // A plugin's view of a sink: the metrics that its descriptor declares.

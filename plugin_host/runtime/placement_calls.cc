@@ -97,7 +97,10 @@ CallStatus Session::Reserve(const v1beta1::ReserveRequest& request, absl::Time n
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_RESERVE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::ReserveAnswer answer;
-    sdk::Verdict verdict = plugin.reserve->Reserve(View(target, index, now), *node, &answer);
+    const sdk::Attempt view = View(target, index, now);
+    sdk::Verdict verdict =
+        profile.times().Measure(index, v1beta1::EXTENSION_POINT_RESERVE, sdk::LogName(view),
+                                [&] { return plugin.reserve->Reserve(view, *node, &answer); });
     if (verdict.ok()) verdict = AddState(plugin.name, std::move(answer.state), response);
     if (verdict.ok()) {
       for (v1beta1::Effect& effect : answer.effects) {
@@ -169,7 +172,10 @@ CallStatus Session::Permit(const v1beta1::PermitRequest& request, absl::Time now
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PERMIT)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PermitAnswer answer;
-    sdk::Verdict verdict = plugin.permit->Permit(View(target, index, now), *node, &answer);
+    const sdk::Attempt view = View(target, index, now);
+    sdk::Verdict verdict =
+        profile.times().Measure(index, v1beta1::EXTENSION_POINT_PERMIT, sdk::LogName(view),
+                                [&] { return plugin.permit->Permit(view, *node, &answer); });
     verdict = CheckTimeout(verdict, answer.timeout);
     for (const sdk::WaitDecision& decision : answer.decisions) {
       if (!IsAboutAWait(decision)) continue;
@@ -233,8 +239,10 @@ CallStatus Session::PreBind(const v1beta1::PreBindRequest& request, absl::Time n
     std::vector<v1beta1::Effect> further;
     const sdk::PreBindProgress progress{effects, results,
                                         absl::Microseconds(request.elapsed_micros()), &further};
-    const sdk::Verdict verdict =
-        plugin.pre_bind->PreBind(View(target, index, now), request.node_name(), progress);
+    const sdk::Attempt view = View(target, index, now);
+    const sdk::Verdict verdict = profile.times().Measure(
+        index, v1beta1::EXTENSION_POINT_PRE_BIND, sdk::LogName(view),
+        [&] { return plugin.pre_bind->PreBind(view, request.node_name(), progress); });
     if (verdict.ok() || verdict.code() == sdk::kWait) {
       if (!verdict.ok()) response->set_wait(true);
       for (v1beta1::Effect& effect : further) {
@@ -271,8 +279,10 @@ CallStatus Session::Bind(const v1beta1::BindRequest& request, absl::Time now,
     return CallStatus::Ok();
   }
   sdk::BindAnswer answer;
-  const sdk::Verdict verdict =
-      plugin.bind->Bind(View(target, *index, now), request.node_name(), &answer);
+  const sdk::Attempt view = View(target, *index, now);
+  const sdk::Verdict verdict = profile.times().Measure(
+      *index, v1beta1::EXTENSION_POINT_BIND, sdk::LogName(view),
+      [&] { return plugin.bind->Bind(view, request.node_name(), &answer); });
   if (!verdict.ok()) {
     FillRejection("Bind", plugin.name, verdict, response->mutable_rejection());
   } else if (answer.by == sdk::BindAnswer::By::kPlugin) {
@@ -293,8 +303,12 @@ CallStatus Session::PostBind(const v1beta1::PostBindRequest& request, absl::Time
   const Profile& profile = *target.attempt->profile;
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_POST_BIND)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    if (plugin.post_bind != nullptr)
-      plugin.post_bind->PostBind(View(target, index, now), request.node_name());
+    if (plugin.post_bind == nullptr) continue;
+    const sdk::Attempt view = View(target, index, now);
+    profile.times().Measure(index, v1beta1::EXTENSION_POINT_POST_BIND, sdk::LogName(view), [&] {
+      plugin.post_bind->PostBind(view, request.node_name());
+      return 0;
+    });
   }
   return CallStatus::Ok();
 }

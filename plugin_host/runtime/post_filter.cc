@@ -268,8 +268,10 @@ void Evaluator::PostFilter(AttemptRecord& attempt, const PodRecord& pod, absl::T
                        v1beta1::PreemptionCandidates* candidates) {
     const ProfilePlugin& plugin = attempt.profile->plugins()[index];
     sdk::PostFilterAnswer answer;
-    Verdict verdict =
-        plugin.post_filter->PostFilter(View(attempt, index, pod, now), dry_run, &answer);
+    const sdk::Attempt view = View(attempt, index, pod, now);
+    Verdict verdict = attempt.profile->times().Measure(
+        index, v1beta1::EXTENSION_POINT_POST_FILTER, sdk::LogName(view),
+        [&] { return plugin.post_filter->PostFilter(view, dry_run, &answer); });
     dry_run.End();
     *clear_nomination = answer.clear_nomination;
     const size_t count = verdict.ok() ? std::min(answer.candidates.size(), kMaxCandidates) : 0;
@@ -298,11 +300,14 @@ void Evaluator::PostFilterGroup(AttemptRecord& attempt, const PodRecord& pod, ab
     if (plugin.group_post_filter == nullptr) {
       // Preemption does not help: PreFilter rejected all nodes.
       sdk::PostFilterAnswer answer;
-      return plugin.post_filter->PostFilter(view, dry_run, &answer);
+      return attempt.profile->times().Measure(index, point, sdk::LogName(view), [&] {
+        return plugin.post_filter->PostFilter(view, dry_run, &answer);
+      });
     }
     sdk::GroupPreemption preemption;
-    Verdict verdict =
-        plugin.group_post_filter->PostFilterGroup(view, group, *group_dry_run, &preemption);
+    Verdict verdict = attempt.profile->times().Measure(index, point, sdk::LogName(view), [&] {
+      return plugin.group_post_filter->PostFilterGroup(view, group, *group_dry_run, &preemption);
+    });
     if (!verdict.ok()) {
       *clear_nomination = preemption.clear_nomination;
       return verdict;

@@ -108,7 +108,7 @@ std::unique_ptr<Profile> Profile::Create(const v1beta1::ProfileConfig& config,
                                          const sdk::PluginRegistry& registry,
                                          host_cache::ClusterCache* cache, PushTarget* target,
                                          Problems* problems, MetricSink* metrics) {
-  std::unique_ptr<Profile> profile(new Profile(cache));
+  std::unique_ptr<Profile> profile(new Profile(cache, metrics));
   const int before = CountErrors(*problems);
   profile->name_ = config.name();
   if (config.name().empty()) AddProblem(problems, "", "", "", "a profile has no name");
@@ -172,7 +172,8 @@ void Profile::CollectSignedParts(const sdk::PluginRegistry& registry) {
   }
 }
 
-Profile::Profile(host_cache::ClusterCache* cache) : cache_(cache) {}
+Profile::Profile(host_cache::ClusterCache* cache, MetricSink* metrics)
+    : cache_(cache), times_(std::make_unique<PluginTimes>(metrics)) {}
 
 const ProfilePlugin* Profile::Find(const std::string& plugin) const {
   const auto it = std::find_if(plugins_.begin(), plugins_.end(),
@@ -255,6 +256,7 @@ int Profile::Make(const std::string& name, const v1beta1::ProfileConfig& config,
   entry.wake_up_events = WakeUpEventsOf(*descriptor);
   entry.hinted_events = descriptor->wake_up_events;
   entry.plugin = *std::move(plugin);
+  times_->Add(static_cast<uint32_t>(plugins_.size()), name);
   plugins_.push_back(std::move(entry));
   return static_cast<int>(plugins_.size() - 1);
 }

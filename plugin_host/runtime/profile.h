@@ -11,6 +11,7 @@
 #include "outboard/v1beta1/plugin_host.pb.h"
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/metric_sink.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugin_host/sdk/group_plugin.h"
 #include "plugin_host/sdk/group_preemption.h"
 #include "plugin_host/sdk/node_local_plugin.h"
@@ -97,6 +98,8 @@ class Profile {
   // The parts of a pod that its plugins from PreFilter to Score read; absent if one of them does
   // not declare them.
   const std::optional<sdk::PodParts>& signed_parts() const { return signed_parts_; }
+  // Of the thread that owns the profile; attempts, which only read the profile, record there.
+  PluginTimes& times() const { return *times_; }
   // Indices of plugins enabled at a point, in order.
   const std::vector<uint32_t>& at(sdk::ExtensionPoint point) const {
     return points_[static_cast<size_t>(point)];
@@ -105,7 +108,7 @@ class Profile {
  private:
   class PluginNotifier;
   static constexpr size_t kPoints = 16;
-  explicit Profile(host_cache::ClusterCache* cache);
+  Profile(host_cache::ClusterCache* cache, MetricSink* metrics);
   void CollectSignedParts(const sdk::PluginRegistry& registry);
   // The index of a plugin, created if necessary; -1 after a problem.
   int Make(const std::string& name, const v1beta1::ProfileConfig& config,
@@ -119,6 +122,7 @@ class Profile {
   std::vector<std::unique_ptr<PluginNotifier>> pushes_;
   std::vector<std::unique_ptr<PluginMetrics>> metrics_;
   std::vector<ProfilePlugin> plugins_;
+  const std::unique_ptr<PluginTimes> times_;
   std::vector<std::string> failed_;
   std::vector<uint32_t> points_[kPoints];
   std::vector<int64_t> score_weights_;

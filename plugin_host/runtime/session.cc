@@ -420,15 +420,19 @@ CallStatus Session::SortKeys(const v1beta1::SortKeysRequest& request,
   }
   if (!request.queued().empty() && request.queued_size() != request.pod_uids_size())
     return CallStatus(CallError::REASON_INVALID, "queued has another number of pods");
-  const ProfilePlugin& plugin =
-      profile->plugins()[profile->at(v1beta1::EXTENSION_POINT_QUEUE_SORT)[0]];
+  const uint32_t index = profile->at(v1beta1::EXTENSION_POINT_QUEUE_SORT)[0];
+  const ProfilePlugin& plugin = profile->plugins()[index];
   const v1beta1::QueuedPodInfo nothing;
   for (int i = 0; i < request.pod_uids_size(); ++i) {
     const std::string& uid = request.pod_uids(i);
     const sdk::PodRecord* pod = cache_.FindPod(uid);
     if (pod == nullptr) return UnknownPod(uid);
-    std::string key = plugin.queue_sort->SortKeyOfQueued(
-        sdk::PodView(pod), request.queued().empty() ? nothing : request.queued(i), cache_.view());
+    const sdk::PodView view(pod);
+    std::string key = profile->times().Measure(
+        index, v1beta1::EXTENSION_POINT_QUEUE_SORT, sdk::LogName(view), [&] {
+          return plugin.queue_sort->SortKeyOfQueued(
+              view, request.queued().empty() ? nothing : request.queued(i), cache_.view());
+        });
     if (key.size() > kMaxSortKeyBytes) key.resize(kMaxSortKeyBytes);
     response->add_keys(std::move(key));
   }
@@ -450,8 +454,10 @@ CallStatus Session::PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::
     status->set_code(v1beta1::CODE_SUCCESS);
     for (uint32_t index : profile->at(v1beta1::EXTENSION_POINT_PRE_ENQUEUE)) {
       const ProfilePlugin& plugin = profile->plugins()[index];
-      const sdk::Verdict verdict =
-          plugin.pre_enqueue->PreEnqueue(sdk::PodView(pod), cache_.view(), Clock(now));
+      const sdk::PodView view(pod);
+      const sdk::Verdict verdict = profile->times().Measure(
+          index, v1beta1::EXTENSION_POINT_PRE_ENQUEUE, sdk::LogName(view),
+          [&] { return plugin.pre_enqueue->PreEnqueue(view, cache_.view(), Clock(now)); });
       if (verdict.ok()) continue;
       if (verdict.rejected()) {
         FillStatus(plugin.name, verdict, status);
@@ -465,6 +471,10 @@ CallStatus Session::PreEnqueue(const v1beta1::PreEnqueueRequest& request, absl::
     }
   }
   return CallStatus::Ok();
+}
+
+void Session::FlushTimes() {
+  for (const auto& [name, profile] : profiles_) profile->times().Flush();
 }
 
 void Session::SortKeysChanged(absl::Span<const std::string> pod_uids) {

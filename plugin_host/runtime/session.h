@@ -71,6 +71,8 @@ class Session : private PushTarget {
   void Tick(absl::Time now) {
     if (cache_.complete() && !session_time_.has_value()) cache_.Tick(now);
   }
+  // Hands the plugins' times to the metrics.
+  void FlushTimes();
   // The last time that the shim set on this stream; absent: the machine's clock applies.
   std::optional<absl::Time> clock_advanced_to() const { return session_time_; }
   const host_cache::ClusterCache& cache() const { return cache_; }

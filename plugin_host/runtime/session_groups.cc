@@ -204,8 +204,10 @@ CallStatus Session::GeneratePlacements(const v1beta1::GeneratePlacementsRequest&
   }
   const ProfilePlugin& plugin = profile.plugins()[enabled.front()];
   std::vector<sdk::GroupPlacement> placements;
-  const sdk::Verdict verdict = plugin.placement_generate->GeneratePlacements(
-      View(placed.target, enabled.front(), now), group, &placements);
+  const sdk::Attempt view = View(placed.target, enabled.front(), now);
+  const sdk::Verdict verdict = profile.times().Measure(
+      enabled.front(), v1beta1::EXTENSION_POINT_PLACEMENT_GENERATE, sdk::LogName(view),
+      [&] { return plugin.placement_generate->GeneratePlacements(view, group, &placements); });
   response->Clear();
   if (verdict.rejected()) {
     FillStatus(plugin.name, verdict, response->mutable_rejection());
@@ -254,8 +256,12 @@ CallStatus Session::ScorePlacements(const v1beta1::ScorePlacementsRequest& reque
   for (const uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PLACEMENT_SCORE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     std::vector<sdk::PlacementScore> scores(candidates.size());
-    const sdk::Verdict verdict = plugin.placement_score->ScorePlacements(
-        View(placed.target, index, now), group, candidates, absl::MakeSpan(scores));
+    const sdk::Attempt view = View(placed.target, index, now);
+    const sdk::Verdict verdict = profile.times().Measure(
+        index, v1beta1::EXTENSION_POINT_PLACEMENT_SCORE, sdk::LogName(view), [&] {
+          return plugin.placement_score->ScorePlacements(view, group, candidates,
+                                                         absl::MakeSpan(scores));
+        });
     std::string fault = verdict.ok() ? "" : ErrorText(verdict);
     v1beta1::PlacementScores* const out = response->add_plugins();
     out->set_plugin(plugin.name);

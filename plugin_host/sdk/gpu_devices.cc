@@ -67,6 +67,22 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json) {
   return gpus;
 }
 
+std::optional<std::vector<HamiDevice>> ParseHamiDevices(absl::string_view text) {
+  constexpr size_t kMaxText = size_t{16} << 10;
+  if (text.size() > kMaxText) return std::nullopt;
+  std::vector<HamiDevice> devices;
+  for (const absl::string_view container : absl::StrSplit(text, ';')) {
+    for (const absl::string_view device : absl::StrSplit(container, ':')) {
+      if (device.empty()) continue;
+      const std::vector<absl::string_view> parts = absl::StrSplit(device, ',');
+      if (parts.size() < 4 || parts[0].empty()) return std::nullopt;
+      devices.push_back({std::string(parts[0]), ParseCount(parts[2])});
+    }
+  }
+  if (devices.empty()) return std::nullopt;
+  return devices;
+}
+
 std::optional<PodGpus> ParsePodGpus(absl::string_view text) {
   if (text.size() > kMaxPodGpusText) return std::nullopt;
   PodGpus pods;

@@ -41,6 +41,16 @@ std::optional<GpuSet> ParseKoordinatorDevices(absl::string_view json);
 std::optional<GpuSet> GpusOfPod(const v1beta1::Pod& pod, int64_t demand,
                                 MalformedValues* malformed);
 
+// Annotation of placed pods: the GPUs, or parts of GPUs, that HAMi's scheduler gave them.
+inline constexpr char kHamiDevicesAnnotation[] = "hami.io/vgpu-devices-allocated";
+struct HamiDevice {
+  std::string uuid;
+  std::optional<int64_t> mib;  // Of its memory; nullopt: not a number.
+};
+// `GPU-0fc3,NVIDIA,3000,30:;`: containers end in `;`, their devices in `:`; a device is its UUID,
+// its type, MiB of memory and percent of its cores. nullopt for another form and for no devices.
+std::optional<std::vector<HamiDevice>> ParseHamiDevices(absl::string_view text);
+
 // The GPUs of the pods of one node, by `NAMESPACE/NAME`.
 using PodGpus = std::map<std::string, GpuSet, std::less<>>;
 // Annotation of nodes: the GPUs that the kubelet assigned to the node's pods. Pods that it does not

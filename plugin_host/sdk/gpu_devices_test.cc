@@ -131,5 +131,19 @@ TEST(GpuDevicesTest, ANodeSaysWhichGpusItsPodsUse) {
   EXPECT_EQ(malformed.warned(), 1);
 }
 
+TEST(GpuDevicesTest, DevicesOfHami) {
+  const auto devices =
+      ParseHamiDevices("GPU-0fc3,NVIDIA,3000,30:GPU-b,NVIDIA,lots,1:;GPU-0fc3,NVIDIA,1,1:;");
+  ASSERT_TRUE(devices.has_value());
+  ASSERT_EQ(devices->size(), 3u);
+  EXPECT_EQ(devices->at(0).uuid, "GPU-0fc3");
+  EXPECT_EQ(devices->at(0).mib, 3000);
+  EXPECT_EQ(devices->at(1).mib, std::nullopt);
+  EXPECT_EQ(devices->at(2).uuid, "GPU-0fc3");
+  for (const char* text : {"", ";", ":;", ",NVIDIA,3000,30:;", "GPU-0fc3:;", "GPU-0fc3,NVIDIA:;"})
+    EXPECT_FALSE(ParseHamiDevices(text).has_value()) << text;
+  EXPECT_FALSE(ParseHamiDevices(std::string(20000, 'x') + ",N,1,1:;").has_value());
+}
+
 }  // namespace
 }  // namespace outboard::sdk

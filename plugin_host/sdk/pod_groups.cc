@@ -4,28 +4,28 @@
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/validation.h"
+#include "proto/workloads/pod_group_name.h"
 
 namespace outboard::sdk {
 namespace {
 
-constexpr char kPodGroupLabel[] = "scheduling.x-k8s.io/pod-group";
-constexpr const char* kVolcanoAnnotations[] = {"scheduling.k8s.io/group-name",
-                                               "scheduling.volcano.sh/group-name"};
+using workloads::GroupSource;
+using workloads::kJobNameLabels;
+using workloads::kJobSizeAnnotations;
+using workloads::kKaiGroupAnnotation;
+using workloads::kKoordinatorGroupAnnotation;
+using workloads::kLegacyNameLabel;
+using workloads::kLegacyPodGroupLabel;
+using workloads::kPodGroupLabel;
+using workloads::kVolcanoGroupAnnotations;
+
 constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
-constexpr char kKaiAnnotation[] = "pod-group-name";
 constexpr char kKaiSubGroup[] = "kai.scheduler/subgroup-name";
-constexpr char kKoordinatorName[] = "gang.scheduling.koordinator.sh/name";
 constexpr char kKoordinatorMin[] = "gang.scheduling.koordinator.sh/min-available";
 constexpr char kKoordinatorTotal[] = "gang.scheduling.koordinator.sh/total-number";
 constexpr char kKoordinatorWait[] = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr char kKoordinatorMode[] = "gang.scheduling.koordinator.sh/mode";
-// scheduler-plugins before scheduling.x-k8s.io: the label names an object, or a group without one.
-constexpr char kLegacyPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
-constexpr char kLegacyName[] = "pod-group.scheduling.sigs.k8s.io/name";
 constexpr char kLegacyMin[] = "pod-group.scheduling.sigs.k8s.io/min-available";
-// Older and newer Job controllers; they set both to the same name.
-constexpr const char* kJobLabels[] = {"job-name", "batch.kubernetes.io/job-name"};
-constexpr const char* kJobSizes[] = {"outboard/min-replicas", "min-replicas"};
 
 std::string LabelAt(absl::string_view key) { return absl::StrCat("metadata.labels['", key, "']"); }
 std::string AnnotationAt(absl::string_view key) {
@@ -61,7 +61,8 @@ void ReadMin(const std::string* text, std::string from, GroupRef* ref) {
 }
 
 GroupRef KoordinatorGroup(const v1beta1::Pod& pod, const std::string& name) {
-  GroupRef ref = Ref(GroupDialect::kKoordinator, pod, name, AnnotationAt(kKoordinatorName));
+  GroupRef ref =
+      Ref(GroupDialect::kKoordinator, pod, name, AnnotationAt(kKoordinatorGroupAnnotation));
   const StringMap& annotations = pod.annotations();
   const std::string* min = FindValue(annotations, kKoordinatorMin);
   ReadMin(min, AnnotationAt(kKoordinatorMin), &ref);
@@ -96,7 +97,7 @@ GroupRef KoordinatorGroup(const v1beta1::Pod& pod, const std::string& name) {
 }
 
 GroupRef LegacyGroup(const v1beta1::Pod& pod, const std::string& name) {
-  GroupRef ref = Ref(GroupDialect::kLegacy, pod, name, LabelAt(kLegacyName));
+  GroupRef ref = Ref(GroupDialect::kLegacy, pod, name, LabelAt(kLegacyNameLabel));
   const std::string* min = FindValue(pod.labels(), kLegacyMin);
   ReadMin(min, LabelAt(kLegacyMin), &ref);
   if (min == nullptr) ref.own.fault = absl::StrCat("label ", kLegacyMin, " is missing");
@@ -106,7 +107,7 @@ GroupRef LegacyGroup(const v1beta1::Pod& pod, const std::string& name) {
 GroupRef JobGroup(const v1beta1::Pod& pod, const char* label, const std::string& job) {
   GroupRef ref = Ref(GroupDialect::kJobName, pod, job, LabelAt(label));
   ref.key.controller_uid = pod.controller().uid();
-  for (const char* key : kJobSizes) {
+  for (const char* key : kJobSizeAnnotations) {
     const std::string* text = FindValue(pod.annotations(), key);
     if (text == nullptr) continue;
     ReadMin(text, AnnotationAt(key), &ref);
@@ -118,6 +119,17 @@ GroupRef JobGroup(const v1beta1::Pod& pod, const char* label, const std::string&
 std::string SubGroupOf(const v1beta1::Pod& pod, const char* label) {
   const std::string* name = Named(pod.labels(), label);
   return name == nullptr ? "" : *name;
+}
+
+GroupRef VolcanoGroup(const v1beta1::Pod& pod, const char* key, const std::string& name) {
+  GroupRef ref = Ref(GroupDialect::kVolcano, pod, name, AnnotationAt(key));
+  // Volcano writes it as an annotation, and in later releases also as a label.
+  ref.sub_group = SubGroupOf(pod, kVolcanoTask);
+  if (ref.sub_group.empty()) {
+    const std::string* task = Named(pod.annotations(), kVolcanoTask);
+    if (task != nullptr) ref.sub_group = *task;
+  }
+  return ref;
 }
 
 }  // namespace
@@ -191,44 +203,28 @@ std::string GroupKey::Text() const {
 }
 
 std::optional<GroupRef> GroupOf(const v1beta1::Pod& pod) {
-  if (!pod.pod_group_name().empty()) {
-    return Ref(GroupDialect::kKubernetes, pod, pod.pod_group_name(),
-               "spec.schedulingGroup.podGroupName");
-  }
-  const StringMap& labels = pod.labels();
-  const StringMap& annotations = pod.annotations();
-  if (const std::string* name = Named(labels, kPodGroupLabel))
-    return Ref(GroupDialect::kSchedulerPlugins, pod, *name, LabelAt(kPodGroupLabel));
-  if (!annotations.empty()) {
-    for (const char* key : kVolcanoAnnotations) {
-      const std::string* name = Named(annotations, key);
-      if (name == nullptr) continue;
-      GroupRef ref = Ref(GroupDialect::kVolcano, pod, *name, AnnotationAt(key));
-      // Volcano writes it as an annotation, and in later releases also as a label.
-      ref.sub_group = SubGroupOf(pod, kVolcanoTask);
-      if (ref.sub_group.empty()) {
-        const std::string* task = Named(annotations, kVolcanoTask);
-        if (task != nullptr) ref.sub_group = *task;
-      }
-      return ref;
-    }
-    if (const std::string* name = Named(annotations, kKaiAnnotation)) {
-      GroupRef ref = Ref(GroupDialect::kKai, pod, *name, AnnotationAt(kKaiAnnotation));
+  const std::optional<workloads::PodGroupName> named = workloads::PodGroupNameOf(pod);
+  if (!named) return std::nullopt;
+  const std::string name(named->name);
+  switch (named->source) {
+    case GroupSource::kSchedulingGroup:
+      return Ref(GroupDialect::kKubernetes, pod, name, "spec.schedulingGroup.podGroupName");
+    case GroupSource::kPodGroupLabel:
+    case GroupSource::kLegacyPodGroup:
+      return Ref(GroupDialect::kSchedulerPlugins, pod, name, LabelAt(named->key));
+    case GroupSource::kVolcano:
+      return VolcanoGroup(pod, named->key, name);
+    case GroupSource::kKai: {
+      GroupRef ref = Ref(GroupDialect::kKai, pod, name, AnnotationAt(named->key));
       ref.sub_group = SubGroupOf(pod, kKaiSubGroup);
       return ref;
     }
-    if (const std::string* name = Named(annotations, kKoordinatorName))
-      return KoordinatorGroup(pod, *name);
-  }
-  if (labels.empty()) return std::nullopt;
-  if (const std::string* name = Named(labels, kLegacyPodGroup))
-    return Ref(GroupDialect::kSchedulerPlugins, pod, *name, LabelAt(kLegacyPodGroup));
-  if (const std::string* name = Named(labels, kLegacyName)) return LegacyGroup(pod, *name);
-  for (const char* label : kJobLabels) {
-    const std::string* job = FindValue(labels, label);
-    if (job == nullptr) continue;
-    if (job->empty()) break;
-    return JobGroup(pod, label, *job);
+    case GroupSource::kKoordinator:
+      return KoordinatorGroup(pod, name);
+    case GroupSource::kLegacyName:
+      return LegacyGroup(pod, name);
+    case GroupSource::kJobName:
+      return JobGroup(pod, named->key, name);
   }
   return std::nullopt;
 }
@@ -236,33 +232,34 @@ std::optional<GroupRef> GroupOf(const v1beta1::Pod& pod) {
 std::vector<std::string> GroupAnnotationFields() {
   std::vector<std::string> fields;
   for (const char* key :
-       {kJobSizes[0], kJobSizes[1], kVolcanoAnnotations[0], kVolcanoAnnotations[1],
-        static_cast<const char*>(kVolcanoTask), static_cast<const char*>(kKaiAnnotation),
-        static_cast<const char*>(kKoordinatorName), static_cast<const char*>(kKoordinatorMin),
-        static_cast<const char*>(kKoordinatorTotal), static_cast<const char*>(kKoordinatorWait),
-        static_cast<const char*>(kKoordinatorMode)}) {
+       {kJobSizeAnnotations[0], kJobSizeAnnotations[1], kVolcanoGroupAnnotations[0],
+        kVolcanoGroupAnnotations[1], static_cast<const char*>(kVolcanoTask),
+        static_cast<const char*>(kKaiGroupAnnotation),
+        static_cast<const char*>(kKoordinatorGroupAnnotation),
+        static_cast<const char*>(kKoordinatorMin), static_cast<const char*>(kKoordinatorTotal),
+        static_cast<const char*>(kKoordinatorWait), static_cast<const char*>(kKoordinatorMode)}) {
     fields.push_back(AnnotationField(key));
   }
   return fields;
 }
 
 std::vector<std::string> GroupInterestFields() {
-  return {LabelAt(kJobLabels[0]),
-          LabelAt(kJobLabels[1]),
+  return {LabelAt(kJobNameLabels[0]),
+          LabelAt(kJobNameLabels[1]),
           "spec.schedulingGroup",
           LabelAt(kPodGroupLabel),
-          AnnotationAt(kVolcanoAnnotations[0]),
-          AnnotationAt(kVolcanoAnnotations[1]),
-          AnnotationAt(kKaiAnnotation),
-          AnnotationAt(kKoordinatorName),
-          LabelAt(kLegacyPodGroup),
-          LabelAt(kLegacyName)};
+          AnnotationAt(kVolcanoGroupAnnotations[0]),
+          AnnotationAt(kVolcanoGroupAnnotations[1]),
+          AnnotationAt(kKaiGroupAnnotation),
+          AnnotationAt(kKoordinatorGroupAnnotation),
+          LabelAt(kLegacyPodGroupLabel),
+          LabelAt(kLegacyNameLabel)};
 }
 
 std::vector<std::string> GroupSignatureParts() {
-  return {"metadata.namespace",  "spec.schedulingGroup", LabelAt(kPodGroupLabel),
-          LabelAt(kVolcanoTask), LabelAt(kKaiSubGroup),  LabelAt(kLegacyPodGroup),
-          LabelAt(kLegacyName),  LabelAt(kLegacyMin)};
+  return {"metadata.namespace",      "spec.schedulingGroup", LabelAt(kPodGroupLabel),
+          LabelAt(kVolcanoTask),     LabelAt(kKaiSubGroup),  LabelAt(kLegacyPodGroupLabel),
+          LabelAt(kLegacyNameLabel), LabelAt(kLegacyMin)};
 }
 
 }  // namespace outboard::sdk

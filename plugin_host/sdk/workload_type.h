@@ -2,12 +2,16 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_WORKLOAD_TYPE_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/string_view.h"
 #include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
+
+namespace outboard::workloads {
+struct WorkloadRules;
+}  // namespace outboard::workloads
 
 namespace outboard::sdk {
 
@@ -15,18 +19,16 @@ enum class WorkloadType { kOther, kTraining, kInference };
 
 inline constexpr char kWorkloadTypeLabel[] = "workload-type";
 
-// Properties that classify pods without the label.
-struct WorkloadTraits {
-  std::vector<std::string> owner_kinds;  // Of the pod's controller, as Kubernetes writes them.
-  std::vector<std::string> images;       // Parts of images' names, in lower case.
-};
-
-// An image's name without registry, tag and digest, in lower case.
-std::string ImageName(absl::string_view image);
+// What TypeOf reads, for PluginDescriptor::signature.
+std::vector<std::string> WorkloadTypeParts();
+// The labels among these.
+std::vector<std::string> WorkloadTypeLabels();
 
 // Part of a JSON schema: the arguments `training` and `inference`.
 std::string WorkloadTypesSchema();
 
+// The shim's metrics recognise pods by the same rules (proto/workloads), without arguments.
+//
 // Threading: immutable after Read.
 // Lifetime: a value.
 // Errors: problems in the reader of args.
@@ -35,13 +37,13 @@ class WorkloadTypes {
   // The arguments `training` and `inference`.
   static WorkloadTypes Read(const ArgsObject& root);
 
-  // The label's value if present (anything but training and inference: other). Otherwise the
-  // owner's kind, then the images of its containers; other if these match both or none.
+  // The label's value if present (anything but training and inference: other). Otherwise the labels
+  // of known controllers and the owner's kind, then the images of its containers; other if these
+  // match both or none.
   WorkloadType TypeOf(const v1beta1::Pod& pod) const;
 
  private:
-  WorkloadTraits training_;
-  WorkloadTraits inference_;
+  std::shared_ptr<const workloads::WorkloadRules> rules_;  // Null: the default ones.
 };
 
 }  // namespace outboard::sdk

@@ -1,7 +1,9 @@
 #include "plugin_host/sdk/workload_type.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/testing/builders.h"
 
 namespace outboard::sdk {
@@ -27,16 +29,6 @@ WorkloadType OfOwner(const std::string& kind, const std::string& image = "pause"
   return Types().TypeOf(pod);
 }
 
-TEST(WorkloadTypeTest, NamesOfImages) {
-  EXPECT_EQ(ImageName("vllm/vllm-openai:v0.8.0"), "vllm/vllm-openai");
-  EXPECT_EQ(ImageName("registry.example.com:5000/Team/App:v1@sha256:abc"), "team/app");
-  EXPECT_EQ(ImageName("registry.example.com:5000/app"), "app");
-  EXPECT_EQ(ImageName("localhost/app"), "app");
-  EXPECT_EQ(ImageName("app:latest"), "app");
-  EXPECT_EQ(ImageName(""), "");
-  EXPECT_EQ(ImageName("@"), "");
-}
-
 TEST(WorkloadTypeTest, TheLabelDecides) {
   PodBuilder pod("p");
   pod.Container("vllm/vllm-openai", {});
@@ -55,6 +47,30 @@ TEST(WorkloadTypeTest, ThenTheOwner) {
   EXPECT_EQ(OfOwner("ReplicaSet"), WorkloadType::kOther);
   EXPECT_EQ(OfOwner("ReplicaSet", "vllm/vllm-openai"), WorkloadType::kInference);
   EXPECT_EQ(OfOwner("Job", "team/bert-train"), WorkloadType::kTraining);
+}
+
+// The rules themselves: proto/workloads/workload_type_test.cc.
+TEST(WorkloadTypeTest, LabelsOfControllersCountAsTheOwner) {
+  PodBuilder pod("p");
+  pod.Container("vllm/vllm-openai", {}).Label("jobset.sigs.k8s.io/jobset-name", "llm");
+  pod.proto().mutable_controller()->set_kind("Job");
+  EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kTraining);
+  pod.Label(kWorkloadTypeLabel, "inference");
+  EXPECT_EQ(Types().TypeOf(pod), WorkloadType::kInference);
+  PodBuilder service("s");
+  service.Container("team/web", {}).Label("serving.kserve.io/inferenceservice", "llm");
+  service.proto().mutable_controller()->set_kind("ReplicaSet");
+  EXPECT_EQ(Types().TypeOf(service), WorkloadType::kInference);
+  EXPECT_EQ(OfOwner("Job"), WorkloadType::kOther) << "batch";
+}
+
+TEST(WorkloadTypeTest, TheSignatureHasWhatIsRead) {
+  EXPECT_THAT(WorkloadTypeParts(),
+              ::testing::IsSupersetOf({"spec.containers", "metadata.ownerReferences",
+                                       "metadata.labels['workload-type']",
+                                       "metadata.labels['leaderworkerset.sigs.k8s.io/name']"}));
+  for (const std::string& part : WorkloadTypeParts())
+    EXPECT_TRUE(PodParts::Parse({part}).ok()) << part;
 }
 
 TEST(WorkloadTypeTest, ThenTheImage) {

@@ -5,15 +5,14 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::gpu_packing {
 namespace {
 
 constexpr int64_t kMaxMemoryMib = int64_t{1} << 30;
-constexpr size_t kMaxAllocatedLength = 16384;
 
 std::string ResourceName(const sdk::ArgsObject& object, absl::string_view key,
                          absl::string_view default_name) {
@@ -34,20 +33,15 @@ std::optional<int32_t> ParseFraction(absl::string_view text) {
 }
 
 std::optional<std::vector<std::string>> ParseAllocatedDevices(absl::string_view text) {
-  if (text.size() > kMaxAllocatedLength) return std::nullopt;
+  const std::optional<std::vector<sdk::HamiDevice>> allocated = sdk::ParseHamiDevices(text);
+  if (!allocated) return std::nullopt;
   std::vector<std::string> devices;
-  for (const absl::string_view container : absl::StrSplit(text, ';')) {
-    for (const absl::string_view device : absl::StrSplit(container, ':')) {
-      if (device.empty()) continue;
-      const std::vector<absl::string_view> parts = absl::StrSplit(device, ',');
-      if (parts.size() < 4 || parts[0].empty()) return std::nullopt;
-      const std::string name(parts[0]);
-      // Containers of one pod may share a GPU.
-      if (std::find(devices.begin(), devices.end(), name) == devices.end()) devices.push_back(name);
-      if (devices.size() > kMaxGpus) return std::nullopt;
-    }
+  for (const sdk::HamiDevice& device : *allocated) {
+    // Containers of one pod may share a GPU.
+    if (std::find(devices.begin(), devices.end(), device.uuid) == devices.end())
+      devices.push_back(device.uuid);
+    if (devices.size() > kMaxGpus) return std::nullopt;
   }
-  if (devices.empty()) return std::nullopt;
   return devices;
 }
 
@@ -127,11 +121,11 @@ PodGpus GpuDemandReader::Demand(const v1beta1::Pod& pod, const sdk::Resources& r
 std::vector<std::string> GpuDemandReader::Devices(const v1beta1::Pod& pod,
                                                   sdk::MalformedValues* malformed) const {
   if (!pod.annotations().empty()) {
-    if (const std::string* text = sdk::FindValue(pod.annotations(), kAllocatedAnnotation)) {
+    if (const std::string* text = sdk::FindValue(pod.annotations(), sdk::kHamiDevicesAnnotation)) {
       if (std::optional<std::vector<std::string>> devices = ParseAllocatedDevices(*text))
         return *std::move(devices);
-      malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), kAllocatedAnnotation,
-                      *text, "a list of GPUs");
+      malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()),
+                      sdk::kHamiDevicesAnnotation, *text, "a list of GPUs");
     }
   }
   std::vector<std::string> devices;

@@ -18,8 +18,6 @@ inline constexpr char kFractionAnnotation[] = "gpu-fraction";
 inline constexpr char kMemoryAnnotation[] = "gpu-memory";
 inline constexpr char kDevicesAnnotation[] = "gpu-fraction-num-devices";
 inline constexpr char kGroupLabel[] = "runai-gpu-group";
-// HAMi's.
-inline constexpr char kAllocatedAnnotation[] = "hami.io/vgpu-devices-allocated";
 
 // Reads pods with the arguments' resource names.
 class GpuDemandReader {
@@ -43,8 +41,7 @@ class GpuDemandReader {
 
 // `0.25` as 250, rounded up. nullopt unless above 0 and at most 1.
 std::optional<int32_t> ParseFraction(absl::string_view text);
-// `GPU-0fc3,NVIDIA,3000,30:;`: containers end in `;`, their devices in `:`, and a device begins
-// with its name. nullopt for another form, or unless it has 1 to 128 devices.
+// The GPUs in HAMi's annotation; nullopt if it is malformed, or has more than 128.
 std::optional<std::vector<std::string>> ParseAllocatedDevices(absl::string_view text);
 
 }  // namespace outboard::gpu_packing

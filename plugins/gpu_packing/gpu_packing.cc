@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/node_memo.h"
 #include "plugin_host/sdk/pod_parts.h"
@@ -451,7 +452,7 @@ sdk::PluginDescriptor Descriptor() {
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
                            Event::ACTION_UPDATE_NODE_LABEL})};
   for (const char* key :
-       {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, kAllocatedAnnotation}) {
+       {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, sdk::kHamiDevicesAnnotation}) {
     d.needed_fields.push_back(sdk::AnnotationField(key));
   }
   d.signature = sdk::SignedParts(

@@ -48,8 +48,8 @@ std::string ArgsSchema() {
       "description": "If the ids of GPUs in use are unknown: whether the pod may fit an island, or must fit for every arrangement."},
     "unknown": {"enum": ["pass", "reject", "score-last"], "default": "pass",
       "description": "What happens with nodes of which no component publishes how their GPUs are connected."},
-    "slowCall": {"type": "string", "default": "50ms",
-      "description": "Log a warning if Filter for a pod takes longer."},
+    "slowCall": {"type": "string",
+      "description": "Log a warning for every pod for which Filter takes longer. The host has a limit for all plugins: --slow-plugin-call."},
     )json",
                       sdk::kGpuResourceNamesSchema, ",\n    ", sdk::kNodeFactsSchema, "}}");
 }
@@ -59,7 +59,7 @@ struct Args {
   std::vector<Topology> required_topologies;
   bool must_fit = false;
   sdk::OnUnknown unknown = sdk::OnUnknown::kPass;
-  absl::Duration slow_call;
+  absl::Duration slow_call = absl::InfiniteDuration();  // Only the host's limit.
   sdk::NodeFactsOptions facts;
 };
 
@@ -258,7 +258,8 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   const Demand& demand = state.demand;
   if (!demand.concerned()) return;
   // The clock does not affect verdicts; it only triggers the warning.
-  const Clock::time_point begin = Clock::now();
+  const bool timed = args_.slow_call != absl::InfiniteDuration();
+  const Clock::time_point begin = timed ? Clock::now() : Clock::time_point();
   const sdk::GpuColumns gpus(attempt.cluster().nodes(), state.gpu_columns);
   uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
   block.ForEach([&](int i, sdk::Slot slot) {
@@ -275,6 +276,7 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   sink.RejectAll(wrong_topology, wrong_topology_);
   sink.RejectAll(no_island, state.no_island);
   sink.RejectAll(no_room, state.no_room);
+  if (!timed) return;
   state.taken += absl::FromChrono(Clock::now() - begin);
   if (state.taken > args_.slow_call && !state.warned) {
     state.warned = true;
@@ -409,7 +411,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
   args.must_fit = unknown_devices == kMustFit;
   args.unknown = sdk::ReadOnUnknown(root, sdk::OnUnknown::kPass, /*may_score=*/true);
   args.facts = sdk::ReadNodeFactsOptions(root);
-  args.slow_call = root.Duration("slowCall", absl::Milliseconds(50));
+  args.slow_call = root.Duration("slowCall", args.slow_call);
   if (args.slow_call < absl::ZeroDuration()) {
     root.Problem("slowCall",
                  sdk::InvalidValue(absl::FormatDuration(args.slow_call), "must not be negative"));

@@ -1,6 +1,7 @@
 #include "plugins/workload_strategy_scorer/gpu_memory.h"
 
 #include <algorithm>
+#include <bit>
 #include <iterator>
 #include <utility>
 
@@ -49,6 +50,18 @@ MemoryResource ReadResource(const sdk::ArgsObject& args) {
   }
   resource.per_gpu = args.Bool("perGPU", false);
   return resource;
+}
+
+// The sum of HAMi's annotation; nullopt if it is malformed.
+std::optional<double> HamiMemory(const std::string& text) {
+  const std::optional<std::vector<sdk::HamiDevice>> devices = sdk::ParseHamiDevices(text);
+  if (!devices) return std::nullopt;
+  double sum = 0;
+  for (const sdk::HamiDevice& device : *devices) {
+    if (!device.mib) return std::nullopt;
+    sum += static_cast<double>(*device.mib);
+  }
+  return std::min(sum, kMaxGb * kMibPerGb);
 }
 
 }  // namespace
@@ -104,6 +117,21 @@ MemoryDemand GpuMemory::DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* 
   }
   if (mib > 0) return {std::min(mib, kMaxGb * kMibPerGb), 0};
   return {0, gpus};
+}
+
+MemoryDemand GpuMemory::UseOf(const v1beta1::Pod& pod, const std::optional<sdk::GpuSet>& devices,
+                              sdk::MalformedValues* malformed) const {
+  if (const std::string* text = sdk::FindValue(pod.annotations(), sdk::kHamiDevicesAnnotation)) {
+    const std::optional<double> mib = HamiMemory(*text);
+    if (mib) return {*mib, 0};
+    if (malformed != nullptr) {
+      malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()),
+                      sdk::kHamiDevicesAnnotation, *text, "a list of GPUs with their memory");
+    }
+  }
+  MemoryDemand use = DemandOf(pod, malformed);
+  if (use.mib == 0 && devices) use.whole_gpus = std::popcount(*devices);
+  return use;
 }
 
 NodeMemory NodeMemoryOf(const sdk::NodeFacts& facts) {

@@ -9,6 +9,7 @@
 
 #include "outboard/v1beta1/types.pb.h"
 #include "plugin_host/sdk/args_reader.h"
+#include "plugin_host/sdk/gpu_devices.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_facts/facts.h"
@@ -44,6 +45,10 @@ class GpuMemory {
   const sdk::GpuResources& gpus() const { return gpus_; }
   // The first of: annotations, resources that are GPU memory, whole GPUs. `malformed` may be null.
   MemoryDemand DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) const;
+  // What a placed pod has: memory that HAMi gave it; else, if it declares no memory, as many whole
+  // GPUs as the kubelet or a scheduler gave it (`devices`); else its demand.
+  MemoryDemand UseOf(const v1beta1::Pod& pod, const std::optional<sdk::GpuSet>& devices,
+                     sdk::MalformedValues* malformed) const;
 
  private:
   sdk::GpuResources gpus_;

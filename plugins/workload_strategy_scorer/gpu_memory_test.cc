@@ -75,6 +75,21 @@ TEST(GpuMemoryTest, WhatCannotBeReadCountsAsAbsent) {
   EXPECT_EQ(malformed.warned(), 2);
 }
 
+TEST(GpuMemoryTest, PlacedPodsHaveWhatTheyWereGiven) {
+  PodBuilder pod("p");
+  pod.Requests({{"nvidia.com/gpu", "2"}});
+  EXPECT_THAT(Read().UseOf(pod, std::nullopt, nullptr), FieldsAre(0, 2));
+  EXPECT_THAT(Read().UseOf(pod, sdk::GpuSet{0b100}, nullptr), FieldsAre(0, 1));
+  pod.Annotation(kMemoryAnnotation, "1");
+  EXPECT_THAT(Read().UseOf(pod, sdk::GpuSet{0b100}, nullptr), FieldsAre(1024, 0));
+  pod.Annotation(sdk::kHamiDevicesAnnotation, "GPU-a,NVIDIA,3000,30:;GPU-a,NVIDIA,2000,10:;");
+  EXPECT_THAT(Read().UseOf(pod, sdk::GpuSet{0b100}, nullptr), FieldsAre(5000, 0));
+  sdk::MalformedValues malformed("Test");
+  pod.Annotation(sdk::kHamiDevicesAnnotation, "GPU-a,NVIDIA,many,30:;");
+  EXPECT_THAT(Read().UseOf(pod, std::nullopt, &malformed), FieldsAre(1024, 0));
+  EXPECT_EQ(malformed.warned(), 1);
+}
+
 TEST(GpuMemoryTest, HugeAmountsStayFinite) {
   const MemoryDemand demand = Of({{"nvidia.com/gpumem", "9000000000000000000"},
                                   {"aliyun.com/gpu-mem", "9000000000000000000"},

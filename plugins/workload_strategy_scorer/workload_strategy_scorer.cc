@@ -143,9 +143,9 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   void OnPodAddedToNode(const sdk::PodRecord& record, Slot slot) override {
     PodFacts facts;
     facts.infers = args_.types.TypeOf(record.pod) == WorkloadType::kInference;
-    if (facts.infers) facts.memory = args_.memory.DemandOf(record.pod, &malformed_);
     if (!record.pod.annotations().empty())
       facts.gpus = sdk::GpusOfPod(record.pod, gpus().DemandOf(record.pod), &malformed_);
+    if (facts.infers) facts.memory = args_.memory.UseOf(record.pod, facts.gpus, &malformed_);
     if (!facts.infers && !facts.gpus) return;
     Count(At(slot), facts, 1);
     pods_[&record] = facts;
@@ -334,10 +334,11 @@ sdk::PluginDescriptor Descriptor() {
   d.args_schema = ArgsSchema();
   d.needed_fields = sdk::GpuIdFields();
   d.declared_resources = {sdk::ResourceSliceResource()};
-  for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation})
+  for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation,
+                          sdk::kHamiDevicesAnnotation})
     d.needed_fields.push_back(sdk::AnnotationField(key));
-  d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "metadata.ownerReferences",
-                                                   "metadata.labels['workload-type']"});
+  d.signature = sdk::SignedParts(d.needed_fields, {});
+  for (std::string& part : sdk::WorkloadTypeParts()) d.signature->push_back(std::move(part));
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<WorkloadStrategyScorer>(ReadArgs(context.args->root()),

@@ -41,7 +41,7 @@ function(outboard_plugin_test name)
   _outboard_compile(${name})
   target_compile_definitions(${name} PRIVATE TESTDATA="${CMAKE_CURRENT_SOURCE_DIR}/testdata")
   set(harness)
-  foreach(part sdk_testing runtime host_cache sdk trace_context contract)
+  foreach(part sdk_testing runtime host_cache sdk trace_context workloads contract)
     list(APPEND harness ${OUTBOARD_PACKAGE}/lib/outboard/liboutboard_${part}.a)
   endforeach()
   target_link_libraries(${name} PRIVATE ${harness} yaml-cpp GTest::gtest GTest::gtest_main

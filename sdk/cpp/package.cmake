@@ -15,7 +15,7 @@ install(DIRECTORY plugin_host/sdk/testing/ DESTINATION include/plugin_host/sdk/t
 install(DIRECTORY ${CMAKE_BINARY_DIR}/outboard DESTINATION include ${in} FILES_MATCHING PATTERN *.pb.h PATTERN *.grpc.pb.h EXCLUDE
   PATTERN v1alpha1 EXCLUDE)
 
-foreach(part outboard_sdk_testing outboard_runtime outboard_host_cache outboard_sdk outboard_trace_context outboard_contract)
+foreach(part outboard_sdk_testing outboard_runtime outboard_host_cache outboard_sdk outboard_trace_context outboard_workloads outboard_contract)
   install(TARGETS ${part} ARCHIVE DESTINATION lib/outboard ${in})
 endforeach()
 install(FILES sdk/cpp/OutboardConfig.cmake DESTINATION lib/cmake/Outboard ${in})

@@ -13,7 +13,7 @@ struct Buckets {
   double start = 0;
   double factor = 0;
   int count = 0;
-  std::array<double, 5> bounds{};
+  std::array<double, 7> bounds{};
 };
 
 struct MetricSpec {

@@ -67,7 +67,7 @@ void TouchAll(Metrics& m) {
   m.informer_lists.With({"pods", "start"});
   m.effects.With({"StaticIP", "applied"});
   m.ai_attempts.With({"training", "scheduled"});
-  m.gang_wait.With({"job"});
+  m.gang_wait.With({"default", "bound"});
   m.extender_duration.With({"filter", "answered"});
 }
 

@@ -178,15 +178,18 @@ inline constexpr MetricSpec kAiAttempts{
     MetricType::kCounter,
     {"workload_type", "result"},
     {},
-    "Attempts by the pod's type of workload and the result; metrics.workloadTypes of the "
-    "configuration, none, other."};
+    "Attempts by the pod's type of workload and the result. The type is the pod's label "
+    "(metrics.workloadTypes of the configuration, other), otherwise recognised: training, "
+    "inference, batch, service, interactive, none."};
 inline constexpr MetricSpec kGangWait{
     "gang_scheduling_wait_seconds",
     MetricType::kHistogram,
-    {"job_name"},
-    {0, 0, 5, {10, 30, 60, 300, 600}},
-    "Time that a pod of a job waited at Permit, by the job (metrics.jobNameLabels of the "
-    "configuration); jobs beyond the first 100 are labelled other."};
+    {"namespace", "result"},
+    {0, 0, 7, {1, 5, 10, 30, 60, 300, 600}},
+    "Time from a group's first member in the queue until all its members are bound, by result: "
+    "bound; deleted; failed for each round that Permit rejected, while the wait goes on. "
+    "Namespaces "
+    "beyond the first 100 are labelled other."};
 inline constexpr MetricSpec kExtenderDuration{"outboard_extender_request_duration_seconds",
                                               MetricType::kHistogram,
                                               {"verb", "result"},

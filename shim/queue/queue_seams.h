@@ -60,6 +60,10 @@ class QueueingHintDelegate {
 class QueueObserver {
  public:
   virtual ~QueueObserver() = default;
+  // A pod came into the queue, or changed in it.
+  virtual void OnPod(const kube::PodObject& pod) {}
+  // A pod left the queue: it was bound or deleted, or its profile is gone.
+  virtual void OnPodLeft(const kube::PodObject& pod) {}
   // queue_incoming_pods_total{queue="active|backoff|unschedulable", event}; "parked" is ours.
   virtual void OnIncoming(absl::string_view queue, absl::string_view event) = 0;
   // unschedulable_pods{plugin, profile} rises or falls by one.

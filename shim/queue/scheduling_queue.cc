@@ -63,6 +63,7 @@ void SchedulingQueue::AddAll(absl::Span<const kube::PodPtr> pods, absl::Time now
 
 void SchedulingQueue::SetPod(QueuedPod& info, kube::PodPtr pod) {
   info.pod = std::move(pod);
+  if (observer_ != nullptr) observer_->OnPod(*info.pod);
   if (info.has_custom_key) return;
   std::string key = DefaultSortKey(info.pod->pod.priority());
   if (key == info.sort_key) return;
@@ -150,6 +151,7 @@ void SchedulingQueue::Forget(const std::string& uid) {
 void SchedulingQueue::Erase(QueuedPod& info) {
   StopRecording(info);
   Leave(info);
+  if (observer_ != nullptr) observer_->OnPodLeft(*info.pod);
   pods_.erase(std::string(info.uid()));
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,23 @@ TEST_F(QueueTest, EarlierTimeBeatsOrderOfArrival) {
   queue_.Add(MakePod("late"), now_ + absl::Seconds(2));
   queue_.Add(MakePod("early"), now_);
   EXPECT_THAT(Drain(), ElementsAre("early", "late"));
+}
+
+TEST_F(QueueTest, TheObserverLearnsWhichPodsComeChangeAndLeave) {
+  for (const char* uid : {"a", "b", "c"}) queue_.Add(MakePod(uid), now_);
+  queue_.Update(MakePod("a", 1, "2"), {}, now_);
+  queue_.Update(MakePod("a", 1, "2"), {}, now_);  // known
+  queue_.Update(MakePod("d"), {}, now_);          // new
+  using Counts = std::map<std::string, int>;
+  EXPECT_EQ(observer_.pods, (Counts{{"a", 2}, {"b", 1}, {"c", 1}, {"d", 1}}));
+  queue_.Delete("b");
+  EXPECT_EQ(PopUid(), "a");
+  queue_.Delete("a");
+  EXPECT_THAT(observer_.left, ElementsAre("b")) << "in flight until its attempt ends";
+  EXPECT_FALSE(queue_.AddUnschedulable("a", {{"Fit"}, {}}, now_));
+  EXPECT_EQ(PopUid(), "c");
+  queue_.Forget("c");
+  EXPECT_THAT(observer_.left, ElementsAre("b", "a", "c"));
 }
 
 TEST_F(QueueTest, ListsTheNextPodsWithoutPoppingThem) {

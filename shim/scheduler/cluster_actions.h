@@ -166,6 +166,8 @@ class Observer {
   // A pod was bound: the number of attempts, and the time since the first one began.
   virtual void OnBound(const kube::PodObject& pod, const std::string& profile, int attempts,
                        absl::Duration since_first_attempt, bool was_flushed) {}
+  // Another scheduler, or another replica, bound a pod that waits in the queue.
+  virtual void OnBoundElsewhere(const kube::PodObject& pod) {}
   // A wait at Permit ended.
   virtual void OnPermitWaitEnd(const kube::PodObject& pod, absl::Duration waited,
                                v1beta1::Code code) {}

@@ -239,6 +239,9 @@ void ClusterEventHandler::OnPodAssigned(const kube::PodPtr& pod, absl::Time now)
     // While the pod waits at Permit, only another scheduler can have bound it.
     waits_.Reject(attempt->id, "pod was bound by another scheduler", now);
   }
+  const QueuedPod* const queued = state_.queue.Find(pod->uid());
+  if (queued != nullptr && queued->place != queue::Place::kInFlight)
+    state_.observer->OnBoundElsewhere(*pod);
   state_.queue.Delete(pod->uid());
 }
 

@@ -35,10 +35,14 @@ class SchedulerEventLabelsTest : public ::testing::Test, private Observer {
     return std::exchange(labels_, {});
   }
   std::vector<std::string> PutPod(const std::string& label, const std::string& node) {
+    return PutPod(label, node, "p" + node);
+  }
+  std::vector<std::string> PutPod(const std::string& label, const std::string& node,
+                                  const std::string& name) {
     auto pod = std::make_shared<kube::PodObject>();
-    pod->pod.set_uid("uid-p" + node);
+    pod->pod.set_uid("uid-" + name);
     pod->pod.set_namespace_("ns");
-    pod->pod.set_name("p" + node);
+    pod->pod.set_name(name);
     pod->pod.set_scheduler_name("outboard");
     pod->pod.set_node_name(node);
     (*pod->pod.mutable_labels())["l"] = label;
@@ -51,8 +55,12 @@ class SchedulerEventLabelsTest : public ::testing::Test, private Observer {
   const absl::Time now_ = absl::FromUnixSeconds(1000);
   NoClusterActions effects_;
   Scheduler scheduler_;
+  std::vector<std::string> bound_elsewhere_;  // uids
 
  private:
+  void OnBoundElsewhere(const kube::PodObject& pod) override {
+    bound_elsewhere_.push_back(pod.uid());
+  }
   void OnEventHandled(absl::string_view event, absl::Duration) override {
     labels_.emplace_back(event);
   }
@@ -82,6 +90,17 @@ TEST_F(SchedulerEventLabelsTest, APodsUpdateCountsAsSuchAndAsWhatItChanged) {
   EXPECT_THAT(PutPod("b", "n"), ElementsAre("AssignedPodUpdate", "AssignedPodUpdatePodLabel"));
   scheduler_.events()->OnPodDelete("uid-pn", now_);
   EXPECT_THAT(Labels(), ElementsAre("AssignedPodDelete"));
+}
+
+TEST_F(SchedulerEventLabelsTest, APodInTheQueueThatAnotherSchedulerBinds) {
+  PutNode("a");
+  PutPod("a", "n", "assigned");
+  EXPECT_THAT(bound_elsewhere_, IsEmpty()) << "it was never in the queue";
+  PutPod("a", "", "pending");
+  PutPod("a", "n", "pending");
+  EXPECT_THAT(bound_elsewhere_, ElementsAre("uid-pending"));
+  PutPod("b", "n", "pending");
+  EXPECT_EQ(bound_elsewhere_.size(), 1u);
 }
 
 TEST_F(SchedulerEventLabelsTest, OtherObjectsCountByTheirKind) {

@@ -50,7 +50,11 @@ class CountingObserver : public QueueObserver {
  public:
   std::map<std::string, int> incoming;       // "queue/event"
   std::map<std::string, int> unschedulable;  // "plugin/profile"
+  std::map<std::string, int> pods;           // times that a pod came or changed, by uid
+  std::vector<std::string> left;             // uids
 
+  void OnPod(const kube::PodObject& pod) override { ++pods[pod.uid()]; }
+  void OnPodLeft(const kube::PodObject& pod) override { left.push_back(pod.uid()); }
   void OnIncoming(absl::string_view queue, absl::string_view event) override {
     ++incoming[absl::StrCat(queue, "/", event)];
   }
