@@ -107,6 +107,8 @@ tier_component() {
   cpp_tests component "components: the simulator and whole processes" release --label-regex '^component$'
   need_packages python3 python3-venv
   step component "plugins in Python" "$root/sdk/python/plugin_test.sh" "$build/release/bin"
+  need_packages curl
+  step component "reports of checkpoints" "$root/sdk/checkpoint/checkpoint_test.sh"
   step component "the commands of docs/first-plugin.md" "$root/sdk/python/first_plugin_test.sh" "$build/release/bin"
   step component "the commands of docs/write-a-host.md" "$root/integration/examples/write_a_host_test.sh" "$build/release/bin"
   step component "a host in plain Python from the contract alone" "$root/integration/examples/examples_test.sh" "$build/release/bin" plain_python

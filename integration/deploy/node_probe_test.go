@@ -123,7 +123,7 @@ func TestAProbeWritesOnlyToItsNode(t *testing.T) {
 	all := kustomized(t, "components/node-probe")
 	c.bring(all)
 	pods := c.probePods()
-	c.policyIsTyped()
+	c.policyIsTyped(probe)
 	first, nowhere := c.boundToken(probe, probe, &pods[0]), c.boundToken(probe, probe, nil)
 
 	// The policy is effective a moment after it is created.
@@ -188,10 +188,10 @@ func TestAProbeWritesOnlyToItsNode(t *testing.T) {
 }
 
 // policyIsTyped: the API server finds no mistake in the policy's expressions.
-func (c *cluster) policyIsTyped() {
+func (c *cluster) policyIsTyped(name string) {
 	c.Helper()
 	c.eventually(func() error {
-		policy, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(c.Context(), probe, metav1.GetOptions{})
+		policy, err := c.client.AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(c.Context(), name, metav1.GetOptions{})
 		if err == nil && policy.Status.ObservedGeneration != policy.Generation {
 			err = fmt.Errorf("the policy's types are not checked yet")
 		}

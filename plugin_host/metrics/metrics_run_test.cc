@@ -186,6 +186,7 @@ TEST_F(MetricsRunTest, EveryFamilyHasASampleInARunThatExercisesIt) {
                   absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now() - absl::Minutes(10),
                                    absl::UTCTimeZone()));
   PodBuilder half = PodBuilder("half").OnNode("n2").Annotation("gpu-fraction", "0.5");
+  half.Annotation("outboard/estimated-end", "2026-01-05T12:00:00Z");
   PodBuilder pod = PodBuilder("p").Priority(10).Requests({{"nvidia.com/gpu", "2"}});
   SetCluster({node("n1", "2"), node("n2", "1")}, {trains, half, pod});
   EXPECT_FALSE(FailToPlace("default/p").has_rejection());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
+#include "plugin_host/sdk/run_facts/run_facts.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/backfill/line.h"
 #include "plugins/backfill/reservation.h"
@@ -23,6 +25,8 @@ namespace outboard::backfill {
 namespace {
 
 constexpr char kName[] = "Backfill";
+constexpr char kUnknownEnds[] = "outboard_backfill_unknown_ends";
+constexpr char kOverruns[] = "outboard_backfill_overruns_total";
 constexpr absl::Duration kLongest = absl::Hours(10 * 365 * 24);
 
 const char kArgsSchema[] = R"json({
@@ -31,7 +35,7 @@ const char kArgsSchema[] = R"json({
     "defaultRunTime": {"type": "string", "default": "0s",
       "description": "How long pods run without a declared run time and deadline; 0s: unknown. At most 87600h."},
     "overrun": {"type": "string", "default": "5m",
-      "description": "How much longer pods are assumed to run after their declared end; at most 87600h."}}})json";
+      "description": "How much longer pods are assumed to run after their end; a declared end does not count after that. At most 87600h."}}})json";
 
 // A pod that runs for `run` fits best on nodes that are in use for as long; nodes that are free now
 // or soon stay available to pods that need a whole node. The score is the factor by which the
@@ -62,7 +66,10 @@ class Backfill : public sdk::Plugin,
                  public sdk::ClusterObserver {
  public:
   Backfill(const Line::Options& options, const sdk::PluginContext& context)
-      : line_(kName, context.profile, options, context.cluster), pushes_(context.pushes) {}
+      : line_(kName, context.profile, options, context.cluster,
+              context.metrics->NewCounter(kOverruns, {context.profile})),
+        pushes_(context.pushes),
+        unknown_ends_(context.metrics->NewGauge(kUnknownEnds, {context.profile})) {}
 
   sdk::Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult*) const override {
     const v1beta1::Pod& pod = attempt.pod().proto();
@@ -96,7 +103,9 @@ class Backfill : public sdk::Plugin,
   sdk::Verdict Score(const sdk::Attempt& attempt, absl::Span<const sdk::Slot> nodes,
                      absl::Span<int64_t> raw) const override {
     const sdk::PodRecord& pod = attempt.pod().record();
-    const absl::Duration run = line_.RunTimeOf(pod.pod).run.value_or(absl::InfiniteDuration());
+    const absl::Duration run =
+        line_.RunTimeOf(pod.pod).EndOfStart(attempt.now()).value_or(absl::InfiniteFuture()) -
+        attempt.now();
     for (size_t i = 0; i < nodes.size(); ++i) {
       const absl::Time until = line_.InUseUntil(nodes[i], pod, attempt.now());
       raw[i] = ScoreOf(run, until - attempt.now());
@@ -150,6 +159,8 @@ class Backfill : public sdk::Plugin,
   }
   // No event reports the end of a reservation for a unit that another plugin rejects.
   void OnTick(absl::Time now) override {
+    line_.Tick(now);
+    unknown_ends_->Set(static_cast<double>(line_.unknown_ends()));
     if (kept_off_.empty()) return;
     const std::shared_ptr<const Reservation> reservation = line_.ReservationAt(now);
     std::vector<std::string> freed;
@@ -167,7 +178,8 @@ class Backfill : public sdk::Plugin,
     if (reservation.unit_id == line_.UnitIdOf(pod) || line_.TurnOf(pod) < reservation.turn)
       return false;
     const RunTime run_time = line_.RunTimeOf(pod);
-    if (run_time.run && now + *run_time.run <= reservation.when) return false;
+    const std::optional<absl::Time> end = run_time.EndOfStart(now);
+    if (end && *end <= reservation.when) return false;
     const bool is_taken_back = run_time.preemptible && reservation.outranks_below &&
                                pod.priority() < *reservation.outranks_below;
     return !is_taken_back || reservation.when <= now;
@@ -175,10 +187,9 @@ class Backfill : public sdk::Plugin,
 
   std::string ReasonOf(const v1beta1::Pod& pod, const Reservation& reservation,
                        absl::Time now) const {
-    const RunTime run_time = line_.RunTimeOf(pod);
-    const std::string declared = run_time.run
-                                     ? absl::StrCat(DurationText(*run_time.run), " declared")
-                                     : "no run time declared";
+    const std::optional<absl::Time> end = line_.RunTimeOf(pod).EndOfStart(now);
+    const std::string declared =
+        end ? absl::StrCat(DurationText(*end - now), " declared") : "no run time declared";
     if (reservation.when <= now)
       return absl::StrCat("node is reserved for ", reservation.unit_name, " (", declared, ")");
     return absl::StrCat("node is reserved for ", reservation.unit_name, " from ",
@@ -188,6 +199,7 @@ class Backfill : public sdk::Plugin,
 
   Line line_;
   sdk::ShimNotifier* const pushes_;
+  const std::shared_ptr<sdk::Gauge> unknown_ends_;
   // The unit that each pod had to leave room to in its last attempt: pod uid to unit id. Only used
   // to decide when to retry the pod; after a restart of the host all pods are retried.
   mutable absl::flat_hash_map<std::string, std::string> kept_off_;
@@ -221,9 +233,19 @@ sdk::PluginDescriptor Descriptor() {
       sdk::WakeOn("Pod", {Event::ACTION_ADD, Event::ACTION_DELETE, Event::ACTION_UPDATE_OTHER}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE})};
   d.needed_fields = sdk::GroupAnnotationFields();
-  for (const char* key : {kRunSeconds, kStart, kEstimatedEnd, kPreemptible})
+  for (const std::string& key : sdk::RunAnnotations())
     d.needed_fields.push_back(sdk::AnnotationField(key));
   d.declared_resources = sdk::PodGroupResources();
+  for (v1beta1::DeclaredResource& resource : sdk::RunOwnerResources())
+    d.declared_resources.push_back(std::move(resource));
+  d.metrics = {{kUnknownEnds,
+                sdk::MetricType::kGauge,
+                {"profile"},
+                "Pods on nodes of which no end is known, or whose declared end was wrong."},
+               {kOverruns,
+                sdk::MetricType::kCounter,
+                {"profile"},
+                "Pods that ran longer than they declared, and are not trusted again."}};
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<Backfill>(ReadOptions(context.args->root()), context);

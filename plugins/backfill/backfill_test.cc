@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "plugin_host/sdk/run_facts/run_labels.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/case_runner.h"
 #include "plugin_host/sdk/testing/object_store.h"
@@ -18,6 +19,8 @@ namespace outboard::backfill {
 namespace {
 
 using sdk::Verdict;
+using sdk::run_labels::kPreemptible;
+using sdk::run_labels::kRunSeconds;
 using sdk::testing::NodeBuilder;
 using sdk::testing::ObjectStore;
 using sdk::testing::PluginHarness;
@@ -36,6 +39,28 @@ TEST(RunTimesTest, Texts) {
   EXPECT_EQ(DurationText(absl::Minutes(150)), "2h30m");
   EXPECT_EQ(ClockText(kNow + absl::Minutes(125), kNow), "14:05");
   EXPECT_EQ(ClockText(kNow + absl::Hours(12), kNow), "2026-01-06 00:00");
+}
+
+TEST(RunTimesTest, ADeclaredEndCountsUntilItIsWrongAndAnEnforcedOneAlways) {
+  constexpr absl::Duration kOverrun = absl::Minutes(5);
+  const auto at = [](int minutes) { return kNow + absl::Minutes(minutes); };
+  RunTime its;
+  its.end = at(10);
+  EXPECT_EQ(its.EndAt(kNow, kOverrun), at(10));
+  EXPECT_EQ(its.EndAt(at(10), kOverrun), at(15));
+  EXPECT_EQ(its.EndAt(at(14), kOverrun), at(15));
+  EXPECT_EQ(its.EndAt(at(15), kOverrun), std::nullopt);
+  its.limit = at(60);
+  EXPECT_EQ(its.EndAt(kNow, kOverrun), at(10));
+  EXPECT_EQ(its.EndAt(at(15), kOverrun), at(60));
+  EXPECT_EQ(its.EndAt(at(61), kOverrun), at(66)) << "a controller is late";
+  its.gone = at(1);
+  EXPECT_EQ(its.EndAt(kNow, kOverrun), at(1));
+  RunTime pending;
+  EXPECT_EQ(pending.EndAt(kNow, kOverrun), std::nullopt);
+  pending.run = absl::Minutes(30);
+  EXPECT_EQ(pending.EndAt(kNow, kOverrun), at(30));
+  EXPECT_EQ(pending.WithoutEstimate().EndAt(kNow, kOverrun), std::nullopt);
 }
 
 class BackfillTest : public testing::Test {
@@ -146,6 +171,68 @@ TEST_F(BackfillTest, OnceRoomIsNotTakenBackItIsKeptFromTheEndOn) {
   harness_->SetNow(kNow + Line::kSettles);
   EXPECT_EQ(On("n1", p).reasons().at(0),
             "node is reserved for default/train from 13:00 on (no run time declared, 59m left)");
+}
+
+TEST_F(BackfillTest, APodThatRanLongerThanItDeclaredIsNotTrustedAgain) {
+  const auto metric = [&](const char* name) {
+    return harness_->Metric(name, {"default-scheduler"});
+  };
+  v1beta1::Pod a = Running("a", "n1", 8, absl::Minutes(10));
+  harness_->AddPod(a);
+  harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
+  harness_->AddPod(Pod("train", 8));
+  const v1beta1::Pod p = Pod("p", 1, 200);
+  EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 12:10 on"));
+  harness_->SetNow(kNow + absl::Minutes(14));
+  harness_->Tick();
+  EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 12:15 on"));
+  EXPECT_EQ(metric("outboard_backfill_overruns_total"), 0);
+  EXPECT_EQ(metric("outboard_backfill_unknown_ends"), 0);
+
+  harness_->SetNow(kNow + absl::Minutes(15));
+  EXPECT_TRUE(On("n1", p).ok());
+  EXPECT_THAT(On("n2", p).reasons().at(0), testing::HasSubstr("from 21:00 on"));
+  harness_->Tick();
+  harness_->Tick();
+  EXPECT_EQ(metric("outboard_backfill_overruns_total"), 1);
+  EXPECT_EQ(metric("outboard_backfill_unknown_ends"), 1);
+  // It declares another time, which would be over at 12:30.
+  (*a.mutable_annotations())[kRunSeconds] = "1800";
+  harness_->AddPod(a);
+  EXPECT_TRUE(On("n1", p).ok());
+  EXPECT_THAT(On("n2", p).reasons().at(0), testing::HasSubstr("from 21:00 on"));
+  // The kubelet ends it at 13:00.
+  a.set_active_deadline_seconds(3600);
+  harness_->AddPod(a);
+  EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 13:00 on"));
+  harness_->Tick();
+  EXPECT_EQ(metric("outboard_backfill_overruns_total"), 1);
+  EXPECT_EQ(metric("outboard_backfill_unknown_ends"), 0);
+}
+
+TEST_F(BackfillTest, EndsFollowWhatATrainJobReports) {
+  constexpr char kTrainJobs[] = "trainjobs.v1alpha1.trainer.kubeflow.org";
+  ObjectStore store(harness_.get());
+  const auto report = [&](int seconds) {
+    store.Apply(kTrainJobs, "default", "t",
+                R"({"status": {"trainerStatus": {"lastUpdatedTime": "2026-01-05T12:00:00Z",
+                    "estimatedRemainingSeconds": )" +
+                    std::to_string(seconds) + "}}}");
+  };
+  v1beta1::Pod a = Pod("a", 8);
+  a.set_node_name("n1");
+  (*a.mutable_labels())["jobset.sigs.k8s.io/jobset-name"] = "t";
+  harness_->AddPod(a);
+  harness_->AddPod(Running("b", "n2", 8, absl::Hours(9)));
+  harness_->AddPod(Pod("train", 8));
+  const v1beta1::Pod p = Pod("p", 1, 200);
+  EXPECT_TRUE(On("n1", p).ok());
+  report(3600);
+  EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 13:00 on"));
+  report(1200);
+  EXPECT_THAT(On("n1", p).reasons().at(0), testing::HasSubstr("from 12:20 on"));
+  store.Delete(kTrainJobs, "default", "t");
+  EXPECT_TRUE(On("n1", p).ok());
 }
 
 TEST_F(BackfillTest, MembersOfAPodGroupAreOneUnitAndThoseThatArePlacedCount) {

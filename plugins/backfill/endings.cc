@@ -65,6 +65,7 @@ void Endings::Clear() {
   nodes_.clear();
   borrowers_.clear();
   placed_.clear();
+  unknown_ = 0;
 }
 
 void Endings::Set(const sdk::PodRecord& pod, RunTime run_time) {
@@ -77,6 +78,7 @@ void Endings::Set(const sdk::PodRecord& pod, RunTime run_time) {
     std::vector<Entry>& list = ListOf(placed->run_time, &nodes_[placed->slot]);
     const Entry entry = EntryOf(*placed);
     list.insert(std::lower_bound(list.begin(), list.end(), entry), entry);
+    unknown_ += &list == &nodes_[placed->slot].endless;
     if (placed->run_time.preemptible) borrowers_[uid] = placed.get();
   }
   placed_[uid] = std::move(placed);
@@ -86,9 +88,11 @@ void Endings::Drop(const std::string& uid) {
   const auto known = placed_.find(uid);
   if (known == placed_.end()) return;
   const Placed& placed = *known->second;
-  if (placed.slot != sdk::kNoSlot)
-    std::erase_if(ListOf(placed.run_time, &nodes_[placed.slot]),
-                  [&](const Entry& entry) { return entry.placed == &placed; });
+  if (placed.slot != sdk::kNoSlot) {
+    std::vector<Entry>& list = ListOf(placed.run_time, &nodes_[placed.slot]);
+    std::erase_if(list, [&](const Entry& entry) { return entry.placed == &placed; });
+    unknown_ -= &list == &nodes_[placed.slot].endless;
+  }
   borrowers_.erase(uid);
   placed_.erase(known);
 }
@@ -96,6 +100,18 @@ void Endings::Drop(const std::string& uid) {
 const Endings::Placed* Endings::Find(const std::string& uid) const {
   const auto known = placed_.find(uid);
   return known == placed_.end() ? nullptr : known->second.get();
+}
+
+std::vector<const sdk::PodRecord*> Endings::Overrunning(absl::Time now,
+                                                        absl::Duration overrun) const {
+  std::vector<const sdk::PodRecord*> pods;
+  for (const OnNode& node : nodes_) {
+    for (const Entry& entry : node.started) {
+      if (entry.when > now) break;
+      if (entry.placed->run_time.Overran(now, overrun)) pods.push_back(entry.placed->pod);
+    }
+  }
+  return pods;
 }
 
 bool Endings::TakesBackAny(const Ends& ends) const {
@@ -148,15 +164,19 @@ absl::Time Endings::InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, const E
   const OnNode& node = nodes_[slot];
   const auto uses = [&](const Entry& entry) { return entry.UsesTheSameAs(by); };
   if (std::any_of(node.endless.begin(), node.endless.end(), uses)) return absl::InfiniteFuture();
-  // The latest of each list decides, or a pod whose time is over.
   for (const std::vector<Entry>* list : {&node.started, &node.not_started}) {
     const auto latest = std::find_if(list->rbegin(), list->rend(), uses);
-    if (latest != list->rend())
-      until = std::max(until, *latest->placed->run_time.EndAt(ends.now, ends.overrun));
+    if (latest == list->rend()) continue;
+    // Of a pod whose time is over, the next loop finds the end.
+    if (const auto end = latest->placed->run_time.EndAt(ends.now, ends.overrun))
+      until = std::max(until, *end);
   }
   for (const Entry& entry : node.started) {
     if (entry.when > ends.now) break;
-    if (uses(entry)) return std::max(until, ends.now + ends.overrun);
+    if (!uses(entry)) continue;
+    const auto end = entry.placed->run_time.EndAt(ends.now, ends.overrun);
+    if (!end) return absl::InfiniteFuture();
+    until = std::max(until, *end);
   }
   return until;
 }

@@ -36,6 +36,10 @@ class Endings {
   void Drop(const std::string& uid);
   // Null: the pod has no place.
   const Placed* Find(const std::string& uid) const;
+  // The pods whose declared end was wrong; in any order.
+  std::vector<const sdk::PodRecord*> Overrunning(absl::Time now, absl::Duration overrun) const;
+  // The number of pods on nodes of which no end is known.
+  size_t unknown() const { return unknown_; }
 
   // Returns true if at least one pod is evicted for the reservation.
   bool TakesBackAny(const Ends& ends) const;
@@ -45,7 +49,7 @@ class Endings {
   // The latest end of the node's pods that use the same resources as `by`, a pod without a place:
   // - one of its extended resources;
   // - without extended resources, anything, except by DaemonSet pods, which run on every node.
-  // `now`: no such pod; InfiniteFuture: one declares no end. Ignores possible evictions.
+  // `now`: no such pod; InfiniteFuture: the end of one is unknown. Ignores possible evictions.
   absl::Time InUseUntil(sdk::Slot slot, const sdk::PodRecord& by, const Ends& ends) const;
 
  private:
@@ -67,7 +71,7 @@ class Endings {
     bool UsesTheSameAs(const sdk::PodRecord& pod) const;
   };
   struct OnNode {
-    // In order: pods that have started or are being deleted, not started, without a declared end.
+    // In order: pods that have started or are being deleted, not started, without a known end.
     std::vector<Entry> started, not_started, endless;
   };
   static Entry EntryOf(const Placed& placed);
@@ -75,6 +79,7 @@ class Endings {
 
   absl::flat_hash_map<std::string, std::unique_ptr<Placed>> placed_;  // by uid
   std::vector<OnNode> nodes_;                                         // by slot
+  size_t unknown_ = 0;                                                // in lists `endless`
   absl::flat_hash_map<std::string, const Placed*> borrowers_;         // preemptible pods, by uid
 };
 

@@ -51,6 +51,8 @@ class Pods {
     const auto minutes = [&] { return absl::Minutes(Upto(6) - 2); };
     if (Upto(1) == 0) run_time.run = absl::Minutes(Upto(5));
     if (Upto(1) == 0) run_time.end = kNow + minutes();
+    if (Upto(9) == 0) run_time.end = kNow - absl::Minutes(9);  // A wrong estimate.
+    if (Upto(4) == 0) run_time.limit = kNow + minutes();
     if (Upto(6) == 0) run_time.gone = kNow + minutes();
     run_time.preemptible = Upto(2) == 0;
     endings.Set(*record, run_time);

@@ -31,6 +31,8 @@ void Line::Clear() {
   waiting_.clear();
   group_turns_.clear();
   endings_.Clear();
+  runs_.Clear();
+  overran_.clear();
   fitting_since_.clear();
   cached_ = nullptr;
 }
@@ -51,10 +53,12 @@ void Line::Leave(const std::string& uid) {
 void Line::SetPod(const sdk::PodRecord& pod) {
   NoteChange();
   groups_.SetPod(pod);
+  runs_.SetPod(pod.pod);
   const std::string& uid = pod.pod.uid();
   Leave(uid);
   if (pod.place == sdk::Place::kNone || pod.place == sdk::Place::kNominated) {
     endings_.Drop(uid);
+    overran_.erase(uid);
   } else {
     SetPlaced(pod);
   }
@@ -73,9 +77,34 @@ void Line::SetPod(const sdk::PodRecord& pod) {
 void Line::RemovePod(const sdk::PodRecord& pod) {
   NoteChange();
   groups_.RemovePod(pod);
+  runs_.RemovePod(pod.pod);
+  overran_.erase(pod.pod.uid());
   malformed_.Forget(absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name()));
   Leave(pod.pod.uid());
   endings_.Drop(pod.pod.uid());
+}
+
+void Line::SetPlaced(const sdk::PodRecord& pod) {
+  const RunTime its = RunTimeOf(pod.pod);
+  endings_.Set(pod, overran_.contains(pod.pod.uid()) ? its.WithoutEstimate() : its);
+}
+
+void Line::SetPlaced(const std::vector<std::string>& uids) {
+  if (uids.empty()) return;
+  NoteChange();
+  for (const std::string& uid : uids) {
+    const Endings::Placed* const placed = endings_.Find(uid);
+    if (placed != nullptr) SetPlaced(*placed->pod);
+  }
+}
+
+void Line::Tick(absl::Time now) {
+  for (const sdk::PodRecord* pod : endings_.Overrunning(now, options_.overrun)) {
+    overran_.insert(pod->pod.uid());
+    overruns_->Add();
+    SetPlaced(*pod);
+    NoteChange();
+  }
 }
 
 void Line::PodOnNode(const sdk::PodRecord& pod) {
@@ -103,15 +132,17 @@ void Line::PodOffNode(const sdk::PodRecord& pod) {
 
 void Line::SetObject(const v1beta1::ClusterObject& object) {
   if (groups_.SetObject(object).group != nullptr) NoteChange();
+  SetPlaced(runs_.SetObject(object));
 }
 
 void Line::RemoveObject(const v1beta1::ClusterObject& object) {
   groups_.RemoveObject(object);
+  SetPlaced(runs_.RemoveObject(object));
   NoteChange();
 }
 
 RunTime Line::RunTimeOf(const v1beta1::Pod& pod) const {
-  return ReadRunTime(pod, options_.default_run_time, &malformed_);
+  return ReadRunTime(pod, runs_, options_.default_run_time, &malformed_);
 }
 
 Turn Line::OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const {

@@ -14,7 +14,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/label_values.h"
+#include "plugin_host/sdk/metrics.h"
 #include "plugin_host/sdk/pod_group_index.h"
+#include "plugin_host/sdk/run_facts/run_facts.h"
 #include "plugin_host/sdk/views.h"
 #include "plugins/backfill/endings.h"
 #include "plugins/backfill/reservation.h"
@@ -38,10 +40,13 @@ class Line {
   // default backoff, so the unit was retried: another plugin rejects it.
   static constexpr absl::Duration kSettles = absl::Seconds(15);
 
-  Line(std::string plugin, std::string profile, const Options& options, sdk::ClusterView cluster)
+  // `overruns` is counted up for each pod that runs longer than it declared.
+  Line(std::string plugin, std::string profile, const Options& options, sdk::ClusterView cluster,
+       std::shared_ptr<sdk::Counter> overruns)
       : profile_(std::move(profile)),
         options_(options),
         cluster_(cluster),
+        overruns_(std::move(overruns)),
         groups_(plugin),
         malformed_(std::move(plugin)) {}
 
@@ -55,6 +60,10 @@ class Line {
   void NodeRemoved();
   void SetObject(const v1beta1::ClusterObject& object);
   void RemoveObject(const v1beta1::ClusterObject& object);
+  // About once a second: pods that run longer than they declared are not trusted again.
+  void Tick(absl::Time now);
+  // The number of pods on nodes of which no end is known.
+  size_t unknown_ends() const { return endings_.unknown(); }
 
   // The id of the pod's unit, and the unit's turn: the turn of its earliest member.
   std::string UnitIdOf(const v1beta1::Pod& pod) const;
@@ -84,7 +93,9 @@ class Line {
   bool trial() const { return !tried_.empty() || !absent_.empty(); }
   void NoteChange();
   void Leave(const std::string& uid);
-  void SetPlaced(const sdk::PodRecord& pod) { endings_.Set(pod, RunTimeOf(pod.pod)); }
+  void SetPlaced(const sdk::PodRecord& pod);
+  // The pods' owners say something else now.
+  void SetPlaced(const std::vector<std::string>& uids);
   Turn OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const;
   Unit UnitOf(const sdk::PodRecord& pod) const;
   std::shared_ptr<const Reservation> Reserve(absl::Time now, FittingSince* fitting) const;
@@ -96,7 +107,9 @@ class Line {
   const std::string profile_;
   const Options options_;
   const sdk::ClusterView cluster_;
+  const std::shared_ptr<sdk::Counter> overruns_;
   sdk::PodGroupIndex groups_;
+  sdk::RunFactsReader runs_;
   mutable sdk::MalformedValues malformed_;
 
   // Every pod by its own turn; members of groups also by group.
@@ -109,6 +122,9 @@ class Line {
   absl::flat_hash_map<sdk::GroupKey, absl::btree_set<Turn>> group_turns_;
 
   Endings endings_;
+  // Uids of placed pods that ran longer than they declared. After a restart of the host they are
+  // found again, unless they declare another end by then.
+  absl::flat_hash_set<std::string> overran_;
 
   // Places of dry runs, by uid: pods without a place that are on a node, or pods with a place that
   // are not. Empty between calls.

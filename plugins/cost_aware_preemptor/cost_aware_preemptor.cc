@@ -1,7 +1,6 @@
 #include "plugins/cost_aware_preemptor/cost_aware_preemptor.h"
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,10 +19,12 @@
 #include "plugin_host/sdk/pod_groups.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/preemption.h"
+#include "plugin_host/sdk/run_facts/run_facts.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/cost_aware_preemptor/cheapest_set.h"
 #include "plugins/cost_aware_preemptor/checkpoint_waiters.h"
 #include "plugins/cost_aware_preemptor/gangs.h"
+#include "plugins/cost_aware_preemptor/loss_metrics.h"
 #include "plugins/cost_aware_preemptor/victim_rules.h"
 
 namespace outboard::cost_aware_preemptor {
@@ -36,17 +37,11 @@ using sdk::Verdict;
 using sdk::WorkloadType;
 
 constexpr char kName[] = "CostAwarePreemptor";
-constexpr char kVictimsMetric[] = "outboard_cost_aware_preemptor_victims_total";
-constexpr char kWorkLostMetric[] = "outboard_cost_aware_preemptor_work_lost_gpu_seconds_total";
-constexpr size_t kNumTypes = 3;
 // The shim uses another candidate if the best is not available any more.
 constexpr size_t kEnoughCandidates = 8;
 
 // The set of all would be enough, but a part of a gang would stay.
 constexpr char kOnlyParts[] = "Only parts of gangs would make room";
-
-// By WorkloadType.
-constexpr std::array<const char*, kNumTypes> kTypeNames = {"other", "training", "inference"};
 
 // An attempt that waits for other hosts' answers calls the plugin again with them. A checkpoint
 // that was recent enough in the first call must count in the next.
@@ -141,13 +136,12 @@ class CostAwarePreemptor : public sdk::Plugin,
                            public sdk::PreemptionGate,
                            public sdk::ClusterObserver {
  public:
-  CostAwarePreemptor(Rules rules, sdk::ShimNotifier* pushes, sdk::Metrics* metrics)
-      : rules_(std::move(rules)), pushes_(pushes), gangs_(kName, rules_.default_gang_size) {
-    for (size_t type = 0; type < kNumTypes; ++type) {
-      victims_[type] = metrics->NewCounter(kVictimsMetric, {kTypeNames[type]});
-      work_lost_[type] = metrics->NewCounter(kWorkLostMetric, {kTypeNames[type]});
-    }
-  }
+  CostAwarePreemptor(Rules rules, const sdk::PluginContext& context)
+      : rules_(std::move(rules)),
+        pushes_(context.pushes),
+        cluster_(context.cluster),
+        metrics_(context.metrics),
+        gangs_(kName, rules_.default_gang_size) {}
 
   Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
                      sdk::PostFilterAnswer* answer) const override {
@@ -181,7 +175,7 @@ class CostAwarePreemptor : public sdk::Plugin,
                                              SparedText(spared.counts, spared.of_gangs, rules_)));
     }
     gangs_.Promise(found.front().candidate, pod.uid(), memory.began);
-    if (!std::exchange(memory.counted, true)) Count(found.front());
+    if (!std::exchange(memory.counted, true)) Count(found.front(), memory.began);
     for (PricedCandidate& one : found) answer->candidates.push_back(std::move(one.candidate));
     return Verdict::Success();
   }
@@ -193,6 +187,7 @@ class CostAwarePreemptor : public sdk::Plugin,
   void OnReset() override {
     budgets_.Clear();
     gangs_.Clear();
+    runs_.Clear();
     facts_.clear();
     waiters_.Clear();
     malformed_.Clear();
@@ -201,13 +196,16 @@ class CostAwarePreemptor : public sdk::Plugin,
                        const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectChanged(object);
     gangs_.SetObject(object);
+    for (const std::string& uid : runs_.SetObject(object)) OwnerChanged(uid);
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectRemoved(object);
     gangs_.RemoveObject(object);
+    for (const std::string& uid : runs_.RemoveObject(object)) OwnerChanged(uid);
   }
   void OnPodChanged(const PodRecord& pod) override {
     gangs_.SetPod(pod);
+    runs_.SetPod(pod.pod);
     if (waiters_.empty()) return;
     if (!pod.on_node()) {
       if (pod.pod.deletion_unix_seconds() != 0) waiters_.Remove(pod.pod.uid());
@@ -217,12 +215,13 @@ class CostAwarePreemptor : public sdk::Plugin,
     // A pod that was never considered was not kept for any preemptor.
     const auto known = facts_.find(&pod);
     if (known == facts_.end()) return;
-    const std::optional<absl::Time> before = known->second.facts.LatestCheckpoint();
-    const std::optional<absl::Time> after = FactsOf(pod).LatestCheckpoint();
+    const std::optional<absl::Time> before = known->second.facts.run.NewestCheckpoint();
+    const std::optional<absl::Time> after = FactsOf(pod).run.NewestCheckpoint();
     if (after && (!before || *after > *before)) waiters_.OnCheckpoint(pod.pod.priority());
   }
   void OnPodRemoved(const PodRecord& pod) override {
     gangs_.RemovePod(pod);
+    runs_.RemovePod(pod.pod);
     waiters_.Remove(pod.pod.uid());
     facts_.erase(&pod);
     if (malformed_.warned() > 0)
@@ -237,6 +236,7 @@ class CostAwarePreemptor : public sdk::Plugin,
   struct KnownFacts {
     uint64_t generation = 0;
     PodFacts facts;
+    bool stale = false;
   };
   // State of one attempt: the gangs considered, and the gang of each member.
   struct GangOffers {
@@ -244,10 +244,15 @@ class CostAwarePreemptor : public sdk::Plugin,
     absl::flat_hash_map<const PodRecord*, const GangOffer*> by_member;
   };
 
+  // An owner of the pod says something else now.
+  void OwnerChanged(const std::string& uid) {
+    const auto known = facts_.find(cluster_.FindPod(uid));
+    if (known != facts_.end()) known->second.stale = true;
+  }
   const PodFacts& FactsOf(const PodRecord& pod) const {
     const auto [it, is_new] = facts_.try_emplace(&pod);
-    if (is_new || it->second.generation != pod.generation)
-      it->second = {pod.generation, ReadFacts(pod, rules_, &malformed_)};
+    if (is_new || it->second.stale || it->second.generation != pod.generation)
+      it->second = {pod.generation, ReadFacts(pod, rules_, runs_, &malformed_)};
     return it->second.facts;
   }
 
@@ -303,17 +308,16 @@ class CostAwarePreemptor : public sdk::Plugin,
                                        const UnitSet& set);
   // Finds the cheapest set of a node; or returns why there is none.
   Verdict SelectVictims(const Offer& offer, sdk::DryRun& dry_run, PricedCandidate* found) const;
-  void Count(const PricedCandidate& best) const {
-    for (const Victim& victim : best.victims) {
-      const size_t type = static_cast<size_t>(victim.type);
-      victims_[type]->Add(1);
-      work_lost_[type]->Add(static_cast<double>(victim.loss.work) / 1000);
-    }
+  void Count(const PricedCandidate& best, absl::Time now) const {
+    for (const Victim& victim : best.victims)
+      metrics_.Count(FactsOf(*victim.pod), victim.loss, now);
   }
 
   const Rules rules_;
   sdk::ShimNotifier* const pushes_;
-  std::array<std::shared_ptr<sdk::Counter>, kNumTypes> victims_, work_lost_;
+  const sdk::ClusterView cluster_;
+  const LossMetrics metrics_;
+  sdk::RunFactsReader runs_;
   sdk::DisruptionBudgets budgets_;
   // Const calls change these; all calls are on one thread.
   mutable Gangs gangs_;
@@ -399,7 +403,7 @@ Verdict CostAwarePreemptor::PostFilterGroup(const sdk::Attempt& attempt,
   leaving.candidate.victims = preemption->victims;
   leaving.candidate.companions = preemption->companions;
   gangs_.Promise(leaving.candidate, attempt.pod().proto().uid(), attempt.now());
-  Count(leaving);
+  Count(leaving, attempt.now());
   return Verdict::Success();
 }
 
@@ -570,23 +574,17 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1beta1::EXTENSION_POINT_POST_FILTER};
   sdk::DeclarePreemptionGate(&d);
   d.args_schema = Rules::Schema();
-  for (const std::string& key : Annotations()) d.needed_fields.push_back(sdk::AnnotationField(key));
+  for (const std::string& key : sdk::RunAnnotations())
+    d.needed_fields.push_back(sdk::AnnotationField(key));
   for (std::string& field : sdk::GroupAnnotationFields())
     d.needed_fields.push_back(std::move(field));
   d.declared_resources = sdk::PodGroupResources();
-  d.metrics = {
-      {kVictimsMetric,
-       sdk::MetricType::kCounter,
-       {"workload_type"},
-       "Pods chosen as preemption victims, by type of work: training, inference, other."},
-      {kWorkLostMetric,
-       sdk::MetricType::kCounter,
-       {"workload_type"},
-       "GPU-seconds of work that these pods had done since their last checkpoint or start."}};
+  for (v1beta1::DeclaredResource& resource : sdk::RunOwnerResources())
+    d.declared_resources.push_back(std::move(resource));
+  d.metrics = LossMetrics::Specs();
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
-    return std::make_unique<CostAwarePreemptor>(Rules::Read(context.args->root()), context.pushes,
-                                                context.metrics);
+    return std::make_unique<CostAwarePreemptor>(Rules::Read(context.args->root()), context);
   };
   return d;
 }

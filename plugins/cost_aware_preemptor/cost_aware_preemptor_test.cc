@@ -73,6 +73,55 @@ TEST(CostAwarePreemptorTest, CountsVictimsAndWorkLost) {
   EXPECT_EQ(metric("victims_total", "inference"), 2);
 }
 
+TEST(CostAwarePreemptorTest, CountsWhatWasUnknownOfVictims) {
+  auto harness = Harness();
+  harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
+  PodBuilder known = Pod("known", "n1", "other", "2");
+  known.Annotation("outboard/last-checkpoint-time", "2026-01-05T11:50:00Z")
+      .Annotation("outboard/run-seconds", "864000");
+  known.proto().set_start_unix_seconds(kNow - 86400);
+  harness->AddPod(known);
+  PodBuilder started = Pod("started", "n1", "other", "2");
+  started.proto().set_start_unix_seconds(kNow - 60);
+  harness->AddPod(started);
+  harness->AddPod(Pod("unknown", "n1", "other", "2"));
+  harness->AddPod(Pod("serves", "n1", "inference", "2"));
+  EXPECT_FALSE(harness->Attempt(Preemptor("8")).has_rejection());
+  const auto unknown = [&](const char* fact) {
+    return harness->Metric("outboard_cost_aware_preemptor_unknown_facts_total", {fact});
+  };
+  EXPECT_EQ(unknown("start"), 1);
+  EXPECT_EQ(unknown("checkpoint"), 2);
+  EXPECT_EQ(unknown("end"), 2);
+}
+
+// A JobSet's restarts are used up: its training must not be evicted any more.
+TEST(CostAwarePreemptorTest, OwnersAreReadAgainWhenTheyChange) {
+  auto harness = Harness();
+  harness->AddNode(NodeBuilder("n1").Allocatable({{"nvidia.com/gpu", "8"}}));
+  PodBuilder trains = Pod("trains", "n1", "training", "8");
+  trains.Label("jobset.sigs.k8s.io/jobset-name", "js");
+  trains.proto().set_start_unix_seconds(kNow - 60);
+  harness->AddPod(trains);
+  const auto job_set = [&](const char* json) {
+    v1beta1::ClusterObject object;
+    v1beta1::GenericObject& generic = *object.mutable_generic_object();
+    generic.set_resource("jobsets.v1alpha2.jobset.x-k8s.io");
+    generic.set_namespace_("default");
+    generic.set_name("js");
+    generic.set_uid("uid-js");
+    generic.set_resource_version("1");
+    generic.set_json(json);
+    harness->AddObject(object);
+  };
+  EXPECT_TRUE(harness->Attempt(Preemptor("8")).has_rejection());
+  job_set(R"({"spec": {"failurePolicy": {"maxRestarts": 1}}})");
+  EXPECT_FALSE(harness->Attempt(Preemptor("8")).has_rejection());
+  job_set(R"({"spec": {"failurePolicy": {"maxRestarts": 1}},
+              "status": {"restartsCountTowardsMax": 1}})");
+  EXPECT_TRUE(harness->Attempt(Preemptor("8")).has_rejection());
+}
+
 // A pod's annotations are read again after each change, and only then.
 TEST(CostAwarePreemptorTest, ACheckpointGrowsOldAndIsWrittenAgain) {
   auto harness = Harness();

@@ -3,16 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "plugin_host/sdk/canonical_bytes.h"
 #include "plugin_host/sdk/pod_groups.h"
+#include "plugin_host/sdk/run_facts/run_labels.h"
 #include "plugin_host/sdk/validation.h"
 
 namespace outboard::cost_aware_preemptor {
 namespace {
 
+namespace names = sdk::run_labels;
 using sdk::WorkloadType;
 
 // Far above real amounts, but small enough that sums over a node's pods do not overflow an int64_t.
@@ -37,45 +41,38 @@ int64_t SecondsSince(absl::Time then, absl::Time now) {
   return std::clamp<int64_t>(absl::ToInt64Seconds(now - then), 0, kMaxSeconds);
 }
 
-// The last checkpoint. A future one is ignored: it would make the pod's work look safe.
-std::optional<absl::Time> CheckpointOf(const PodFacts& facts, absl::Time now) {
-  if (facts.checkpoint && *facts.checkpoint <= now) return facts.checkpoint;
-  if (facts.volcano_checkpoint && *facts.volcano_checkpoint <= now) return facts.volcano_checkpoint;
-  return std::nullopt;
-}
-
-// nullopt: not started. Ignores a start in the future, or before the pod's creation: that work
-// belonged to an earlier pod.
-std::optional<absl::Time> StartOf(const v1beta1::Pod& pod, const PodFacts& facts, absl::Time now) {
-  if (facts.start && *facts.start <= now &&
-      *facts.start >= absl::FromUnixSeconds(pod.creation_unix_seconds())) {
-    return facts.start;
+// Keeps training of which too much would be lost: since its last checkpoint, else its last start.
+Spared CheckpointRule(const sdk::RunFacts& run, const Rules& rules, absl::Time now) {
+  const sdk::RunFact<absl::Time> checkpoint = run.CheckpointAt(now);
+  const auto is_old = [&](absl::Time since) { return now - since > rules.max_checkpoint_age; };
+  if (run.checkpointing.known()) {
+    if (!*run.checkpointing.value) return Spared::kNoCheckpointing;
+    // Its first checkpoint is soon, and then less is lost.
+    if (!checkpoint.known()) return Spared::kNoCheckpoint;
+    return is_old(*checkpoint.value) ? Spared::kOldCheckpoint : Spared::kNot;
   }
-  if (pod.start_unix_seconds() == 0) return std::nullopt;
-  return absl::FromUnixSeconds(pod.start_unix_seconds());
+  if (!run.restartable.known()) return Spared::kNoCheckpointing;
+  const sdk::RunFact<absl::Time>& start = run.StartAt(now);
+  const std::optional<absl::Time> since = std::max(checkpoint.value, start.value);
+  if (!since) return Spared::kNoCheckpoint;
+  return is_old(*since) ? Spared::kOldCheckpoint : Spared::kNot;
 }
 
-// The latest end: the declared one, or the kubelet's deadline. Ignores a deadline that no API
-// server accepts.
-std::optional<absl::Time> EndOf(const v1beta1::Pod& pod, const PodFacts& facts) {
-  const int64_t deadline = pod.active_deadline_seconds();
-  if (deadline <= 0 || deadline > kMaxSeconds || pod.start_unix_seconds() == 0)
-    return facts.estimated_end;
-  const absl::Time ended =
-      absl::FromUnixSeconds(pod.start_unix_seconds()) + absl::Seconds(deadline);
-  return std::min(facts.estimated_end.value_or(ended), ended);
-}
-
-Spared WhySpared(const v1beta1::Pod& pod, const PodFacts& facts,
-                 std::optional<absl::Time> checkpoint, const Rules& rules, absl::Time now) {
+Spared WhySpared(const v1beta1::Pod& pod, const PodFacts& facts, const Rules& rules,
+                 absl::Time now) {
+  const sdk::RunFacts& run = facts.run;
+  if (rules.respect_non_preemptible && !run.preemptible.value.value_or(true))
+    return Spared::kNonPreemptible;
   if (facts.type != WorkloadType::kTraining) return Spared::kNot;
   if (pod.priority() >= rules.protected_priority) return Spared::kImportant;
-  if (!facts.checkpointing) return Spared::kNoCheckpointing;
-  if (!checkpoint) return Spared::kNoCheckpoint;
-  if (now - *checkpoint > rules.max_checkpoint_age) return Spared::kOldCheckpoint;
+  // A pod that says that it may be preempted accepts the loss.
+  if (!run.preemptible.value.value_or(false)) {
+    if (const Spared why = CheckpointRule(run, rules, now); why != Spared::kNot) return why;
+  }
   // An end in the far past was a wrong estimate.
-  const std::optional<absl::Time> end = EndOf(pod, facts);
-  if (end && absl::AbsDuration(*end - now) <= rules.end_margin) return Spared::kNearEnd;
+  const sdk::RunFact<absl::Time> end = run.End();
+  if (end.known() && absl::AbsDuration(*end.value - now) <= rules.end_margin)
+    return Spared::kNearEnd;
   return Spared::kNot;
 }
 
@@ -98,11 +95,6 @@ int64_t ReadInt(const sdk::ArgsObject& args, const char* key, int64_t value, int
 
 }  // namespace
 
-std::vector<std::string> Annotations() {
-  return {kCheckpointing, kLastCheckpoint, kVolcanoLastCheckpoint,
-          kStart,         kEstimatedEnd,   kRestartSeconds};
-}
-
 Rules Rules::Read(const sdk::ArgsObject& root) {
   Rules rules;
   rules.protected_priority =
@@ -111,6 +103,7 @@ Rules Rules::Read(const sdk::ArgsObject& root) {
   rules.max_checkpoint_age = ReadDuration(root, "maxCheckpointAge", rules.max_checkpoint_age);
   rules.end_margin = ReadDuration(root, "estimatedEndMargin", rules.end_margin);
   rules.restart_time = ReadDuration(root, "restartTime", rules.restart_time);
+  rules.respect_non_preemptible = root.Bool("respectNonPreemptible", rules.respect_non_preemptible);
   const double gpus_per_cpu = root.Double("gpusPerCPU", rules.gpus_per_cpu);
   if (gpus_per_cpu >= 0 && gpus_per_cpu <= 1) {
     rules.gpus_per_cpu = gpus_per_cpu;
@@ -142,6 +135,8 @@ std::string Rules::Schema() {
       "description": "Training pods are not evicted this long before and after their estimated end; at most 87600h."},
     "restartTime": {"type": "string", "default": "5m",
       "description": "The time that a restarted pod needs to get back to its last state; at most 87600h."},
+    "respectNonPreemptible": {"type": "boolean", "default": true,
+      "description": "Never evict pods that say that they must not be preempted, in KAI's or Volcano's words too."},
     "gpusPerCPU": {"type": "number", "minimum": 0, "maximum": 1, "default": 0.01,
       "description": "How many GPUs one CPU counts as, for pods without GPUs."},
     "inferenceFirst": {"type": "boolean", "default": true,
@@ -159,24 +154,28 @@ std::string Rules::Schema() {
 std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules) {
   const std::array<std::string, kNumSpared> classes = {
       "",
+      "",
       absl::StrCat("of priority >= ", rules.protected_priority),
       "without checkpointing",
       "without a checkpoint",
       absl::StrCat("whose checkpoint is older than ", GoDuration(rules.max_checkpoint_age)),
       absl::StrCat("within ", GoDuration(rules.end_margin), " of the estimated end")};
   std::vector<std::string> parts;
-  for (size_t i = 1; i < kNumSpared; ++i) {
-    if (counts[i] > 0) parts.push_back(absl::StrCat(counts[i], " ", classes[i]));
+  for (size_t i = 0; i < kNumSpared; ++i) {
+    if (counts[i] > 0 && !classes[i].empty())
+      parts.push_back(absl::StrCat(counts[i], " ", classes[i]));
   }
   std::string text;
   if (!parts.empty())
     text = absl::StrCat(" Training pods that are spared: ", absl::StrJoin(parts, ", "), ".");
+  const int64_t kept = counts[static_cast<size_t>(Spared::kNonPreemptible)];
+  if (kept > 0) absl::StrAppend(&text, " Pods that must not be preempted: ", kept, ".");
   if (of_gangs > 0) absl::StrAppend(&text, " Members of gangs that would break: ", of_gangs, ".");
   return text;
 }
 
 PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
-                   sdk::MalformedValues* malformed) {
+                   const sdk::RunFactsReader& runs, sdk::MalformedValues* malformed) {
   const v1beta1::Pod& pod = record.pod;
   PodFacts facts;
   facts.grouped = sdk::GroupOf(pod).has_value();
@@ -191,50 +190,28 @@ PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
   }
   // Every eviction costs something.
   facts.milli_gpus = std::clamp<int64_t>(facts.milli_gpus, 1, kMaxGpus * 1000);
-  if (pod.annotations().empty()) return facts;
-  const auto read = [&](const char* key, auto parse, const char* wanted) {
-    const std::string* text = sdk::FindValue(pod.annotations(), key);
-    decltype(parse(*text)) value;
-    if (text == nullptr) return value;
-    value = parse(*text);
-    if (!value)
-      malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), key, *text, wanted);
-    return value;
-  };
-  const auto time = [&](const char* key) {
-    return read(
-        key, [](const std::string& text) { return sdk::ParseTimestamp(text); },
-        "a time such as 2026-01-31T22:00:00Z");
-  };
-  facts.checkpointing =
-      read(
-          kCheckpointing, [](const std::string& text) { return sdk::ParseBool(text); },
-          "true or false")
-          .value_or(false);
-  facts.checkpoint = time(kLastCheckpoint);
-  facts.volcano_checkpoint = time(kVolcanoLastCheckpoint);
-  facts.start = time(kStart);
-  facts.estimated_end = time(kEstimatedEnd);
-  facts.restart_seconds = read(
-      kRestartSeconds, [](const std::string& text) { return sdk::ParseCount(text, kMaxSeconds); },
-      "a number of seconds");
+  std::vector<sdk::MalformedLabel> unreadable;
+  facts.run = runs.Of(pod, &unreadable);
+  for (const sdk::MalformedLabel& one : unreadable)
+    malformed->Warn(absl::StrCat("pod ", pod.namespace_(), "/", pod.name()), one.key, one.value,
+                    one.wanted);
   return facts;
 }
 
 Assessment Assess(const sdk::PodRecord& record, const PodFacts& facts, const Rules& rules,
                   absl::Time now) {
   const v1beta1::Pod& pod = record.pod;
-  const std::optional<absl::Time> checkpoint = CheckpointOf(facts, now);
   Assessment assessment;
-  assessment.spared = WhySpared(pod, facts, checkpoint, rules, now);
+  assessment.spared = WhySpared(pod, facts, rules, now);
   // It is being deleted already, so nothing more is lost.
   if (pod.deletion_unix_seconds() != 0) return assessment;
-  assessment.loss.restart =
-      facts.restart_seconds.value_or(absl::ToInt64Seconds(rules.restart_time)) * facts.milli_gpus;
+  const absl::Duration restart = facts.run.restart_time.value.value_or(rules.restart_time);
+  assessment.loss.restart = absl::ToInt64Seconds(restart) * facts.milli_gpus;
   // Answered inference requests are not lost.
   if (facts.type == WorkloadType::kInference) return assessment;
   // Before its start, a checkpoint is the state that the pod started from.
-  const std::optional<absl::Time> since = std::max(checkpoint, StartOf(pod, facts, now));
+  const std::optional<absl::Time> since =
+      std::max(facts.run.CheckpointAt(now).value, facts.run.StartAt(now).value);
   if (since) assessment.loss.work = SecondsSince(*since, now) * facts.milli_gpus;
   return assessment;
 }
@@ -246,7 +223,10 @@ std::string WhatFiltersSee(const v1beta1::Pod& pod) {
   seen.clear_creation_unix_seconds();
   seen.clear_start_unix_seconds();
   seen.clear_generation();
-  for (const std::string& key : Annotations()) seen.mutable_annotations()->erase(key);
+  for (const char* key :
+       {names::kCheckpointing, names::kLastCheckpoint, names::kVolcanoLastCheckpoint, names::kStart,
+        names::kEstimatedEnd, names::kRestartSeconds})
+    seen.mutable_annotations()->erase(key);
   return sdk::CanonicalBytes(seen);
 }
 

@@ -2,10 +2,8 @@
 #ifndef OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 #define OUTBOARD_PLUGINS_COST_AWARE_PREEMPTOR_VICTIM_RULES_H_
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,20 +12,11 @@
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/node_table.h"
+#include "plugin_host/sdk/run_facts/run_facts.h"
 #include "plugin_host/sdk/workload_type.h"
 #include "plugins/cost_aware_preemptor/cheapest_set.h"
 
 namespace outboard::cost_aware_preemptor {
-
-// Annotations of pods. Times are RFC 3339.
-inline constexpr char kCheckpointing[] = "outboard/checkpointing";  // true or false
-inline constexpr char kLastCheckpoint[] = "outboard/last-checkpoint-time";
-inline constexpr char kVolcanoLastCheckpoint[] = "volcano.sh/last-checkpoint-time";
-inline constexpr char kStart[] = "outboard/start-time";
-inline constexpr char kEstimatedEnd[] = "outboard/estimated-end";
-inline constexpr char kRestartSeconds[] = "outboard/restart-seconds";
-// All of these annotations.
-std::vector<std::string> Annotations();
 
 // The plugin's arguments.
 struct Rules {
@@ -35,6 +24,7 @@ struct Rules {
   absl::Duration max_checkpoint_age = absl::Minutes(30);
   absl::Duration end_margin = absl::Hours(2);
   absl::Duration restart_time = absl::Minutes(5);
+  bool respect_non_preemptible = true;
   double gpus_per_cpu = 0.01;
   bool inference_first = true;
   int64_t default_gang_size = 1;  // Of jobs whose pods declare none.
@@ -50,10 +40,11 @@ struct Rules {
 // Why a pod of lower priority is kept: the first rule that applies.
 enum class Spared {
   kNot,
+  kNonPreemptible,   // A pod of any type that says so.
   kImportant,        // Training of protected priority.
-  kNoCheckpointing,  // Training that does not declare that it writes checkpoints.
+  kNoCheckpointing,  // Training that neither writes checkpoints nor starts again, as far as known.
   kNoCheckpoint,     // Training without a checkpoint, or without its time.
-  kOldCheckpoint,
+  kOldCheckpoint,    // The last checkpoint, else the last start, is too long ago.
   kNearEnd,
 };
 inline constexpr size_t kNumSpared = static_cast<size_t>(Spared::kNearEnd) + 1;
@@ -66,24 +57,20 @@ inline bool WantsCheckpoint(Spared spared) {
 // The number of pods per reason; indexed by Spared.
 using SparedCounts = std::array<int64_t, kNumSpared>;
 // ` Training pods that are spared: 2 of priority >= 1000, 1 whose checkpoint is older than 30m0s.
-// Members of gangs that would break: 3.`; empty without such pods.
+// Pods that must not be preempted: 1. Members of gangs that would break: 3.`; empty without such
+// pods.
 std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules);
 
-// What a pod's annotations and spec declare, without malformed values.
+// What is known of a pod, without malformed values.
 struct PodFacts {
   sdk::WorkloadType type = sdk::WorkloadType::kOther;
-  bool checkpointing = false;
-  std::optional<absl::Time> checkpoint, volcano_checkpoint, start, estimated_end;
-  std::optional<int64_t> restart_seconds;
+  sdk::RunFacts run;
   int64_t milli_gpus = 0;  // GPUs in thousandths; at least 1.
   bool grouped = false;    // It belongs to a group.
-
-  std::optional<absl::Time> LatestCheckpoint() const {
-    return std::max(checkpoint, volcano_checkpoint);
-  }
 };
 // Reports malformed values to `malformed`.
-PodFacts ReadFacts(const sdk::PodRecord& pod, const Rules& rules, sdk::MalformedValues* malformed);
+PodFacts ReadFacts(const sdk::PodRecord& pod, const Rules& rules, const sdk::RunFactsReader& runs,
+                   sdk::MalformedValues* malformed);
 
 // The cost of a pod's eviction, in milli-GPU-seconds.
 struct Loss {

@@ -65,17 +65,17 @@ func configuration(t *testing.T, path string) (scheduler, shim string) {
 	return scheduler, shim
 }
 
-// podGroupAccess returns the ClusterRole of the component pod-groups, bound to Outboard's user here. The API server does
-// not serve these resources, but without the right it would answer 403 instead of 404.
-func podGroupAccess(t *testing.T) string {
+// componentAccess returns the ClusterRole of a component, bound to Outboard's user here. The API server does not serve
+// all of its resources, but without the right it would answer 403 instead of 404.
+func componentAccess(t *testing.T, component string) string {
 	t.Helper()
-	role := documents(t, "../../../deploy/kustomize/components/pod-groups/role.yaml")[0]
+	role := documents(t, "../../../deploy/kustomize/components/"+component+"/role.yaml")[0]
 	return role + `
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
-metadata: {name: pod-groups}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-shim-pod-groups}
+metadata: {name: ` + component + `}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-shim-` + component + `}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + controlplane.OutboardUser + `}]
 `
 }
@@ -101,8 +101,10 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Apply(t.Context(), podGroupAccess(t)); err != nil {
-		t.Fatal(err)
+	for _, component := range []string{"pod-groups", "run-owners"} {
+		if err := c.Apply(t.Context(), componentAccess(t, component)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tried := map[string]bool{}
 	for _, name := range []string{"two-profiles", "ai-scheduler"} {

@@ -29,11 +29,12 @@ enum class FactSource {
 // `administrator`, `resource slice`, …; `unknown` for kNone.
 const char* FactSourceName(FactSource source);
 
-// A fact, or that it is unknown, which is a value too.
-template <typename T>
+// A fact, or that it is unknown, which is a value too. `Source` is an enum with kNone: of nodes
+// here, of pods in run_facts/.
+template <typename T, typename Source = FactSource>
 struct Fact {
   std::optional<T> value;
-  FactSource source = FactSource::kNone;
+  Source source = Source::kNone;
   // `label nvidia.com/gpu.product`, `instance type p5.48xlarge`; empty if unknown.
   std::string origin;
 
