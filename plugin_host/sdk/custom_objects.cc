@@ -1,6 +1,7 @@
 #include "plugin_host/sdk/custom_objects.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -73,6 +74,16 @@ std::optional<std::string> TextAt(const json& json, JsonPath path) {
   const nlohmann::json* at = JsonAt(json, path);
   if (at == nullptr || !at->is_string()) return std::nullopt;
   return at->get<std::string>();
+}
+
+std::optional<int64_t> IntAt(const json& json, JsonPath path) {
+  const nlohmann::json* at = JsonAt(json, path);
+  if (at == nullptr || !at->is_number_integer()) return std::nullopt;
+  if (at->is_number_unsigned() &&
+      at->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return std::nullopt;
+  }
+  return at->get<int64_t>();
 }
 
 std::map<std::string, std::string> StringsAt(const json& json, JsonPath path) {

@@ -25,6 +25,8 @@ using JsonPath = std::initializer_list<const char*>;
 const nlohmann::json* JsonAt(const nlohmann::json& json, JsonPath path);
 // The string at a path; none if absent or not a string.
 std::optional<std::string> TextAt(const nlohmann::json& json, JsonPath path);
+// The whole number at a path; none if absent, not a whole number, or too large for an int64_t.
+std::optional<int64_t> IntAt(const nlohmann::json& json, JsonPath path);
 // A map of strings, without entries of other types.
 std::map<std::string, std::string> StringsAt(const nlohmann::json& json, JsonPath path);
 // Compact, with sorted keys; equal objects give equal texts. Replaces bytes that are not UTF-8.

@@ -1,6 +1,7 @@
 #include "plugin_host/sdk/gpu_resources.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "plugin_host/sdk/resources.h"
@@ -8,7 +9,7 @@
 
 namespace outboard::sdk {
 
-GpuResources GpuResources::Read(const ArgsObject& root) {
+GpuResources GpuResources::Read(const ArgsObject& root, bool counts_claims) {
   GpuResources gpus;
   gpus.names_ = root.Strings("gpuResourceNames", {"nvidia.com/gpu"});
   if (gpus.names_.empty())
@@ -23,6 +24,8 @@ GpuResources GpuResources::Read(const ArgsObject& root) {
       root.Problem(field, DuplicateValue(name));
     }
   }
+  if (!counts_claims) return gpus;
+  gpus.claims_ = std::make_shared<GpuClaims>(root.Strings("gpuDeviceClasses", {"gpu.nvidia.com"}));
   return gpus;
 }
 
@@ -39,13 +42,41 @@ std::vector<std::pair<std::string, int64_t>> GpuResources::DemandByName(
 int64_t GpuResources::DemandOf(const v1beta1::Pod& pod) const {
   int64_t sum = 0;
   for (const std::string& name : names_) sum += std::max<int64_t>(0, ExtendedRequestOf(pod, name));
-  return sum;
+  if (!claims_->active()) return sum;
+  for (const std::string& name : claims_->Resources()) {
+    if (std::find(names_.begin(), names_.end(), name) == names_.end())
+      sum += std::max<int64_t>(0, ExtendedRequestOf(pod, name));
+  }
+  return sum + claims_->DemandOf(pod);
+}
+
+std::vector<std::string> GpuResources::AllNames() const {
+  std::vector<std::string> all = names_;
+  for (std::string& name : claims_->Resources()) {
+    if (std::find(all.begin(), all.end(), name) == all.end()) all.push_back(std::move(name));
+  }
+  return all;
+}
+
+GpuColumnIds GpuResources::ColumnIdsOf(const ClusterView& cluster) const {
+  return claims_->active() ? GpuColumns::Find(cluster.nodes(), AllNames())
+                           : GpuColumns::Find(cluster.nodes(), names_);
+}
+
+// Claims on a node with a device plugin take of its GPUs, too. On others the pods' requests for
+// resources of device classes are for the driver's devices.
+int64_t GpuColumns::FreeWithClaims(Slot slot, int64_t of_columns) const {
+  const int64_t claimed = Claimed(slot, pod_);
+  const int64_t offered = Sum([slot](const Column& column) { return column.allocatable[slot]; });
+  if (offered > 0) return std::max<int64_t>(0, of_columns - claimed);
+  const int64_t requested = Sum([slot](const Column& column) { return column.requested[slot]; });
+  return std::max<int64_t>(0, Devices(slot) - requested - claimed);
 }
 
 int64_t GpuResources::AllocatableOn(const NodeView& node) const {
   int64_t sum = 0;
   for (const std::string& name : names_) sum += node.Allocatable(name);
-  return sum;
+  return sum == 0 && claims_->active() ? claims_->DevicesOn(std::string(node.name())) : sum;
 }
 
 }  // namespace outboard::sdk

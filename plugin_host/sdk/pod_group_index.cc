@@ -1,6 +1,7 @@
 #include "plugin_host/sdk/pod_group_index.h"
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/cluster_objects.h"
 #include "plugin_host/sdk/pod_group_objects.h"
 
 namespace outboard::sdk {
@@ -10,7 +11,29 @@ std::string About(const PodRecord& pod) {
   return absl::StrCat("pod ", pod.pod.namespace_(), "/", pod.pod.name());
 }
 
-std::string About(const GroupKey& key) { return absl::StrCat("PodGroup of ", key.Text()); }
+std::string About(const GroupKey& key) {
+  return absl::StrCat(key.dialect == GroupDialect::kJobName ? "Job of " : "PodGroup of ",
+                      key.Text());
+}
+
+const GroupSpec& NotFound() {
+  static const GroupSpec& spec = *[] {
+    auto* spec = new GroupSpec();
+    spec->not_found = true;
+    return spec;
+  }();
+  return spec;
+}
+
+// For pods that ask for a gang: the gang of one Job would start without the others.
+const GroupSpec& PartOfJobSet() {
+  static const GroupSpec& spec = *[] {
+    auto* spec = new GroupSpec();
+    spec->fault = "its JobSet has several Jobs, which are one gang: give its pods a PodGroup";
+    return spec;
+  }();
+  return spec;
+}
 
 bool SaySame(const GroupSpec& a, const GroupSpec& b) {
   return a.fault == b.fault && a.min.has_value() == b.min.has_value() &&
@@ -38,6 +61,8 @@ MemberState StateOf(const PodRecord& pod) {
 void PodGroupIndex::Clear() {
   groups_.clear();
   key_of_pod_.clear();
+  key_of_job_.clear();
+  sees_jobs_ = false;
   malformed_.Clear();
 }
 
@@ -75,6 +100,7 @@ void PodGroupIndex::RemovePod(const PodRecord& pod) {
 
 PodGroupIndex::Change PodGroupIndex::SetObject(const v1beta1::ClusterObject& object) {
   if (!object.has_generic_object()) return {};
+  if (object.generic_object().resource() == kJobs) return SetJob(object.generic_object());
   std::optional<PodGroupObject> read = ReadPodGroup(object.generic_object());
   if (!read) return {};
   Group& group = Get(read->key);
@@ -89,6 +115,10 @@ PodGroupIndex::Change PodGroupIndex::SetObject(const v1beta1::ClusterObject& obj
 
 void PodGroupIndex::RemoveObject(const v1beta1::ClusterObject& object) {
   if (!object.has_generic_object()) return;
+  if (object.generic_object().resource() == kJobs) {
+    RemoveJob(object.generic_object().namespace_(), object.generic_object().name());
+    return;
+  }
   const std::optional<GroupDialect> dialect = DialectOfResource(object.generic_object().resource());
   if (!dialect) return;
   const GroupKey key{*dialect, object.generic_object().namespace_(), object.generic_object().name(),
@@ -106,15 +136,75 @@ const Group* PodGroupIndex::Find(const GroupKey& key) const {
 }
 
 const GroupSpec& PodGroupIndex::SpecFor(const GroupRef& ref) const {
+  if (ref.key.dialect == GroupDialect::kJobName) return JobSpecFor(ref);
   if (GroupResource(ref.key.dialect).empty()) return ref.own;
   const Group* group = Find(ref.key);
-  if (group != nullptr && group->object) return *group->object;
-  static const GroupSpec& not_found = *[] {
-    auto* spec = new GroupSpec();
-    spec->not_found = true;
-    return spec;
-  }();
-  return not_found;
+  return group != nullptr && group->object ? *group->object : NotFound();
+}
+
+bool PodGroupIndex::HasStarted(const GroupRef& ref, const GroupSpec& spec) const {
+  if (!spec.only_first_start) return false;
+  const Group* group = Find(ref.key);
+  return group != nullptr && group->count(MemberState::kBound) > 0;
+}
+
+// The pod's own number comes first. Of the labels, the pod's decides, then the Job's, then the
+// namespace's; without a label the arguments.
+const GroupSpec& PodGroupIndex::JobSpecFor(const GroupRef& ref) const {
+  const bool has_number = ref.own.min || !ref.own.fault.empty();
+  if (has_number || !ref.job.owned || !jobs_.Covers(ref.key.ns)) return ref.own;
+  const Group* group = Find(ref.key);
+  const bool is_known = group != nullptr && group->object;
+  std::optional<bool> wants = ref.job.wants_gang;
+  if (!wants && is_known) wants = group->job_wants_gang;
+  const bool asks = wants.value_or(false);
+  // Pods may be seen before their Job, which may have the label.
+  if (!wants && !is_known && sees_jobs_) return NotFound();
+  if (!wants) wants = NamespaceWantsGangs(ref.key.ns);
+  if (!wants.value_or(jobs_.which == JobGangs::kAll)) return ref.own;
+  if (ref.job.of_several_jobs) return asks ? PartOfJobSet() : ref.own;
+  return is_known ? *group->object : NotFound();
+}
+
+std::optional<bool> PodGroupIndex::NamespaceWantsGangs(const std::string& ns) const {
+  const auto* labels = cluster_ ? cluster_->NamespaceLabels(ns) : nullptr;
+  if (labels == nullptr) return std::nullopt;
+  const auto label = labels->find(kGangLabel);
+  return label == labels->end() ? std::nullopt : ParseBool(label->second);
+}
+
+PodGroupIndex::Change PodGroupIndex::SetJob(const v1beta1::GenericObject& object) {
+  if (!jobs_.Covers(object.namespace_())) return {};
+  sees_jobs_ = true;
+  JobObject read = ReadJob(object);
+  const std::string name = NamespacedKey(object.namespace_(), object.name());
+  const auto known = key_of_job_.find(name);
+  // Another Job of the same name.
+  if (known != key_of_job_.end() && known->second != read.key)
+    RemoveJob(object.namespace_(), object.name());
+  key_of_job_.insert_or_assign(name, read.key);
+  Group& group = Get(read.key);
+  Change change{&group, group.existing()};
+  change.job_decided = !group.object || group.job_wants_gang != read.wants_gang;
+  change.size_changed = !group.object || !SaySame(*group.object, read.spec);
+  group.object = std::move(read.spec);
+  group.job_wants_gang = read.wants_gang;
+  if (read.malformed.empty()) malformed_.Forget(About(read.key));
+  Warn(About(read.key), read.malformed);
+  return change;
+}
+
+void PodGroupIndex::RemoveJob(const std::string& ns, const std::string& name) {
+  const auto known = key_of_job_.find(NamespacedKey(ns, name));
+  if (known == key_of_job_.end()) return;
+  const GroupKey key = known->second;
+  key_of_job_.erase(known);
+  const auto found = groups_.find(key);
+  if (found == groups_.end()) return;
+  found->second->object.reset();
+  found->second->job_wants_gang.reset();
+  malformed_.Forget(About(key));
+  DropIfEmpty(key);
 }
 
 Group& PodGroupIndex::Get(const GroupKey& key) {

@@ -26,6 +26,11 @@ constexpr char kKoordinatorTotal[] = "gang.scheduling.koordinator.sh/total-numbe
 constexpr char kKoordinatorWait[] = "gang.scheduling.koordinator.sh/waiting-time";
 constexpr char kKoordinatorMode[] = "gang.scheduling.koordinator.sh/mode";
 constexpr char kLegacyMin[] = "pod-group.scheduling.sigs.k8s.io/min-available";
+// JobSet's controller sets them on Jobs and pods (kubernetes-sigs/jobset,
+// api/jobset/v1alpha2/jobset_types.go); the second is the number of Jobs of the JobSet, which older
+// releases do not tell.
+constexpr char kJobSetName[] = "jobset.sigs.k8s.io/jobset-name";
+constexpr char kJobSetJobs[] = "jobset.sigs.k8s.io/global-replicas";
 
 std::string LabelAt(absl::string_view key) { return absl::StrCat("metadata.labels['", key, "']"); }
 std::string AnnotationAt(absl::string_view key) {
@@ -112,6 +117,15 @@ GroupRef JobGroup(const v1beta1::Pod& pod, const char* label, const std::string&
     if (text == nullptr) continue;
     ReadMin(text, AnnotationAt(key), &ref);
     break;
+  }
+  ref.job.owned = pod.controller().kind() == "Job";
+  if (const std::string* text = FindValue(pod.labels(), kGangLabel)) {
+    ref.job.wants_gang = ParseBool(*text);
+    if (!ref.job.wants_gang) ref.malformed.push_back({LabelAt(kGangLabel), *text, "true or false"});
+  }
+  if (FindValue(pod.labels(), kJobSetName) != nullptr) {
+    const std::string* jobs = FindValue(pod.labels(), kJobSetJobs);
+    ref.job.of_several_jobs = jobs == nullptr || *jobs != "1";
   }
   return ref;
 }

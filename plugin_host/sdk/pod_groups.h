@@ -101,6 +101,9 @@ struct GroupSpec {
   MaybeSourced<bool> keeps_places;
   // Running members are preempted only all together. Absent: the dialect does not support it.
   MaybeSourced<bool> disrupted_as_whole;
+  // The number is for the first start: while a member is bound, others are placed singly
+  // (job_gangs.h).
+  bool only_first_start = false;
 };
 
 // The parts with their own minimum: parts with a number above zero that are not a parent.
@@ -115,11 +118,22 @@ struct MalformedValue {
   std::string wanted;
 };
 
+// What a pod of a Job tells about its gang, beside the number (job_gangs.h).
+struct JobPod {
+  bool owned = false;              // Its controller is a Job.
+  std::optional<bool> wants_gang;  // label kGangLabel
+  // It belongs to a JobSet of several Jobs, or of an unknown number.
+  bool of_several_jobs = false;
+};
+// Label of pods, Jobs and namespaces: whether the pods of a Job are a gang; true or false.
+inline constexpr char kGangLabel[] = "outboard/gang";
+
 // A pod's reference to its group.
 struct GroupRef {
   GroupKey key;
   std::string from;       // the source of the name
   std::string sub_group;  // empty: none
+  JobPod job;             // only with kJobName
   // Only for a dialect without objects.
   GroupSpec own;
   std::vector<MalformedValue> malformed;  // of `own`

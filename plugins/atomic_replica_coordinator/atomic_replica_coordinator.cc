@@ -14,6 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "plugin_host/sdk/group_plugin.h"
+#include "plugin_host/sdk/job_gangs.h"
+#include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/pod_group_index.h"
 #include "plugin_host/sdk/pod_group_objects.h"
 #include "plugin_host/sdk/pod_groups.h"
@@ -39,6 +41,8 @@ std::string ArgsSchema() {
       "description": "How long a member of any other group waits, unless its PodGroup says."},
     "defaultMinReplicas": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 1,
       "description": "Size of jobs whose pods declare none; 1: they are placed singly."},
+    )json",
+                      sdk::kJobGangsSchema, R"json(,
     "topologyTiers": )json",
                       kTopologyTiersSchema, "}}");
 }
@@ -47,6 +51,7 @@ struct Args {
   absl::Duration job_timeout;
   absl::Duration group_timeout;
   int64_t default_size = 1;
+  sdk::JobGangRules jobs;
   TopologyTiers tiers;
 };
 
@@ -78,6 +83,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
         reserves_(context.points.contains(v1beta1::EXTENSION_POINT_RESERVE)),
         cluster_(context.cluster),
         pushes_(context.pushes),
+        groups_(kName, args_.jobs, context.cluster),
         status_(context.profile, &groups_, context.cluster, context.pushes) {}
 
   // Members of a group with too few members wait before the queue: in it they would hold places
@@ -87,6 +93,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.proto());
     if (!ref) return sdk::Verdict::Success();
     const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.not_found && IsJob(*ref)) return JobNotFound(*ref);
     if (!spec.fault.empty() || MissingOf(*ref, spec).empty()) return sdk::Verdict::Success();
     // Without a count: the reason stays while more members come.
     return sdk::Verdict::Unresolvable(
@@ -98,6 +105,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(attempt.pod().proto());
     if (!ref) return sdk::Verdict::Skip();
     const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.not_found && IsJob(*ref)) return JobNotFound(*ref);
     if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
     const auto levels = args_.tiers.LevelsOf(ref->key.dialect, spec.topology);
     if (!levels.ok()) return Faulty(*ref, levels.status().message());
@@ -164,6 +172,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const std::optional<GroupRef> ref = sdk::GroupOf(pod);
     if (!ref) return sdk::Verdict::Success();
     const GroupSpec& spec = groups_.SpecFor(*ref);
+    if (spec.not_found && IsJob(*ref)) return JobNotFound(*ref);
     if (spec.not_found) return sdk::Verdict::Unschedulable("PodGroup not found");
     if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
     const int64_t size = SizeOf(*ref, spec);
@@ -229,6 +238,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     rejected_.clear();
     holding_.clear();
     called_.clear();
+    namespaces_.clear();
     status_.Clear();
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
@@ -238,10 +248,18 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     const sdk::PodGroupIndex::Change change = groups_.SetPod(pod);
     NotePlace(pod, was_rejected);
     if (change.group != nullptr && change.group->object) status_.Touch(change.group->key);
+    if (change.group == nullptr) return;
+    const bool is_first = pod.place == sdk::Place::kBound &&
+                          change.group->count(sdk::MemberState::kBound) == 1 &&
+                          change.group->count(sdk::MemberState::kPending) > 0;
     // No event reports pods that arrive without a place, or gates that other members lose.
-    if (change.group == nullptr || change.group->existing() <= change.existed) return;
+    const bool has_grown = change.group->existing() > change.existed;
+    if (!is_first && !has_grown) return;
     const std::optional<GroupRef> ref = sdk::GroupOf(pod.pod);
     const GroupSpec& spec = groups_.SpecFor(*ref);
+    // The others no longer wait for the number.
+    if (is_first && spec.only_first_start) CallIfComplete(ref->key, 1);
+    if (!has_grown) return;
     const int64_t number = NumberOf(*ref, spec);
     if (number > 0 && (change.existed < number || !sdk::PartsOf(spec).empty()))
       CallIfComplete(ref->key, number);
@@ -256,11 +274,27 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
                        const v1beta1::ClusterObject& object) override {
     const sdk::PodGroupIndex::Change change = groups_.SetObject(object);
     if (change.group != nullptr) status_.ObjectChanged(change.group->key);
+    if (change.job_decided) CallIfComplete(change.group->key, 1);
     if (!change.size_changed || !change.group->object->fault.empty()) return;
     CallIfComplete(change.group->key, std::max<int64_t>(1, sdk::NumberOf(*change.group->object)));
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     groups_.RemoveObject(object);
+  }
+  // Its label says whether its Jobs are gangs.
+  void OnNamespaceChanged(const std::string& name) override {
+    std::optional<bool> wants;
+    if (const auto* labels = cluster_.NamespaceLabels(name)) {
+      const auto label = labels->find(sdk::kGangLabel);
+      if (label != labels->end()) wants = sdk::ParseBool(label->second);
+    }
+    const auto known = namespaces_.find(name);
+    if (wants == (known == namespaces_.end() ? std::nullopt : known->second)) return;
+    namespaces_[name] = wants;
+    groups_.ForEach([&](const sdk::Group& group) {
+      if (group.key.dialect == sdk::GroupDialect::kJobName && group.key.ns == name)
+        CallIfComplete(group.key, 1);
+    });
   }
   // Activates pods again whose rejection had not reached the shim at the first activation.
   void OnTick(absl::Time now) override {
@@ -278,6 +312,10 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   static sdk::Verdict Faulty(const GroupRef& ref, absl::string_view fault) {
     return sdk::Verdict::Unresolvable(absl::StrCat(GangName(ref), ": ", fault));
   }
+  // Its pods may be seen before the Job.
+  static sdk::Verdict JobNotFound(const GroupRef& ref) {
+    return Faulty(ref, "Job not found: it is new, or customResources does not name jobs.v1.batch");
+  }
   static bool KeepsPlaces(const GroupSpec& spec) {
     return spec.keeps_places && spec.keeps_places->value;
   }
@@ -288,6 +326,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     return size > 1 ? size : 0;
   }
   int64_t SizeOf(const GroupRef& ref, const GroupSpec& spec) const {
+    if (groups_.HasStarted(ref, spec)) return 1;
     if (const int64_t number = sdk::NumberOf(spec); number > 0) return number;
     return IsJob(ref) ? args_.default_size : 1;
   }
@@ -449,8 +488,9 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
   const bool reserves_;  // enabled at Reserve
   const sdk::ClusterView cluster_;
   sdk::ShimNotifier* const pushes_;
-  sdk::PodGroupIndex groups_{kName};
+  sdk::PodGroupIndex groups_;
   GroupStatusKeeper status_;
+  absl::flat_hash_map<std::string, std::optional<bool>> namespaces_;  // their label kGangLabel
   // Groups that became complete after the last tick.
   absl::flat_hash_set<sdk::GroupKey> called_;
   // Rejected attempts whose places are still in the cluster cache. It only avoids duplicates: every
@@ -468,7 +508,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     return absl::Seconds(value);
   };
   Args args{seconds("timeoutSeconds", 30), seconds("podGroupTimeoutSeconds", 60),
-            root.Int("defaultMinReplicas", 1), TopologyTiers(root)};
+            root.Int("defaultMinReplicas", 1), sdk::ReadJobGangRules(root), TopologyTiers(root)};
   if (args.default_size < 1 || args.default_size > sdk::kMaxGroupMembers) {
     root.Problem("defaultMinReplicas",
                  sdk::InvalidValue(args.default_size, "not in valid range [1, 100000]"));
@@ -497,6 +537,7 @@ sdk::PluginDescriptor Descriptor() {
   d.signature = sdk::SignedParts(d.needed_fields, {});
   for (std::string& part : sdk::GroupSignatureParts()) d.signature->push_back(std::move(part));
   d.declared_resources = sdk::PodGroupResources();
+  d.declared_resources.push_back(sdk::JobResource());
   for (v1beta1::DeclaredResource& resource : d.declared_resources) {
     if (KeepsStatusOf(resource.resource()))
       resource.add_verbs(v1beta1::DeclaredResource::VERB_UPDATE_STATUS);

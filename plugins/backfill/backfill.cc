@@ -29,13 +29,15 @@ constexpr char kUnknownEnds[] = "outboard_backfill_unknown_ends";
 constexpr char kOverruns[] = "outboard_backfill_overruns_total";
 constexpr absl::Duration kLongest = absl::Hours(10 * 365 * 24);
 
+// Without its end, which follows kJobGangsSchema.
 const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
     "defaultRunTime": {"type": "string", "default": "0s",
       "description": "How long pods run without a declared run time and deadline; 0s: unknown. At most 87600h."},
     "overrun": {"type": "string", "default": "5m",
-      "description": "How much longer pods are assumed to run after their end; a declared end does not count after that. At most 87600h."}}})json";
+      "description": "How much longer pods are assumed to run after their end; a declared end does not count after that. At most 87600h."},
+    )json";
 
 // A pod that runs for `run` fits best on nodes that are in use for as long; nodes that are free now
 // or soon stay available to pods that need a whole node. The score is the factor by which the
@@ -217,6 +219,7 @@ Line::Options ReadOptions(const sdk::ArgsObject& root) {
   const absl::Duration run_time = read("defaultRunTime", absl::ZeroDuration());
   if (run_time > absl::ZeroDuration()) options.default_run_time = run_time;
   options.overrun = read("overrun", options.overrun);
+  options.jobs = sdk::ReadJobGangRules(root);
   return options;
 }
 
@@ -228,7 +231,7 @@ sdk::PluginDescriptor Descriptor() {
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
                         v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = absl::StrCat(kArgsSchema, sdk::kJobGangsSchema, "}}");
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_ADD, Event::ACTION_DELETE, Event::ACTION_UPDATE_OTHER}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE})};

@@ -145,6 +145,11 @@ RunTime Line::RunTimeOf(const v1beta1::Pod& pod) const {
   return ReadRunTime(pod, runs_, options_.default_run_time, &malformed_);
 }
 
+bool Line::IsOfUnit(const sdk::GroupRef& ref) const {
+  const sdk::GroupSpec& spec = groups_.SpecFor(ref);
+  return spec.min && !groups_.HasStarted(ref, spec);
+}
+
 Turn Line::OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const {
   return {-int64_t{pod.priority()}, pod.creation_unix_seconds(), pod.namespace_(),
           ref != nullptr ? ref->key.name : pod.name(), pod.uid()};
@@ -154,13 +159,13 @@ Turn Line::TurnOf(const v1beta1::Pod& pod) const {
   const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
   if (!ref) return OwnTurnOf(pod, nullptr);
   const auto members = group_turns_.find(ref->key);
-  if (members == group_turns_.end() || !groups_.SpecFor(*ref).min) return OwnTurnOf(pod, &*ref);
+  if (members == group_turns_.end() || !IsOfUnit(*ref)) return OwnTurnOf(pod, &*ref);
   return *members->second.begin();
 }
 
 std::string Line::UnitIdOf(const v1beta1::Pod& pod) const {
   const std::optional<sdk::GroupRef> ref = sdk::GroupOf(pod);
-  if (!ref || !groups_.SpecFor(*ref).min) return pod.uid();
+  if (!ref || !IsOfUnit(*ref)) return pod.uid();
   return absl::StrCat(ref->key.Text(), "\n", ref->key.controller_uid);
 }
 
@@ -171,7 +176,7 @@ Unit Line::UnitOf(const sdk::PodRecord& pod) const {
   const sdk::GroupSpec* const spec = ref ? &groups_.SpecFor(*ref) : nullptr;
   if (spec != nullptr && (spec->not_found || !spec->fault.empty())) unit.complete = false;
   const sdk::Group* const group = ref ? groups_.Find(ref->key) : nullptr;
-  if (spec == nullptr || !spec->min || group == nullptr) {
+  if (spec == nullptr || !IsOfUnit(*ref) || group == nullptr) {
     unit.name = absl::StrCat(pod.pod.namespace_(), "/", pod.pod.name());
     unit.pending = {&pod};
     return unit;

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/time/time.h"
+#include "plugin_host/sdk/job_gangs.h"
 #include "plugin_host/sdk/label_values.h"
 #include "plugin_host/sdk/metrics.h"
 #include "plugin_host/sdk/pod_group_index.h"
@@ -35,6 +36,7 @@ class Line {
   struct Options {
     std::optional<absl::Duration> default_run_time;
     absl::Duration overrun = absl::Minutes(5);
+    sdk::JobGangRules jobs;
   };
   // How long room is kept for a unit that fits and gets no place. It is longer than the longest
   // default backoff, so the unit was retried: another plugin rejects it.
@@ -47,7 +49,7 @@ class Line {
         options_(options),
         cluster_(cluster),
         overruns_(std::move(overruns)),
-        groups_(plugin),
+        groups_(plugin, options.jobs, cluster),
         malformed_(std::move(plugin)) {}
 
   void Clear();
@@ -96,6 +98,8 @@ class Line {
   void SetPlaced(const sdk::PodRecord& pod);
   // The pods' owners say something else now.
   void SetPlaced(const std::vector<std::string>& uids);
+  // The members of its group are one unit.
+  bool IsOfUnit(const sdk::GroupRef& ref) const;
   Turn OwnTurnOf(const v1beta1::Pod& pod, const sdk::GroupRef* ref) const;
   Unit UnitOf(const sdk::PodRecord& pod) const;
   std::shared_ptr<const Reservation> Reserve(absl::Time now, FittingSince* fitting) const;

@@ -141,7 +141,7 @@ class CostAwarePreemptor : public sdk::Plugin,
         pushes_(context.pushes),
         cluster_(context.cluster),
         metrics_(context.metrics),
-        gangs_(kName, rules_.default_gang_size) {}
+        gangs_(kName, rules_.default_gang_size, rules_.jobs, context.cluster) {}
 
   Verdict PostFilter(const sdk::Attempt& attempt, sdk::DryRun& dry_run,
                      sdk::PostFilterAnswer* answer) const override {
@@ -189,6 +189,7 @@ class CostAwarePreemptor : public sdk::Plugin,
     gangs_.Clear();
     runs_.Clear();
     facts_.clear();
+    rules_.gpus.claims().Clear();
     waiters_.Clear();
     malformed_.Clear();
   }
@@ -197,11 +198,13 @@ class CostAwarePreemptor : public sdk::Plugin,
     budgets_.OnObjectChanged(object);
     gangs_.SetObject(object);
     for (const std::string& uid : runs_.SetObject(object)) OwnerChanged(uid);
+    if (rules_.gpus.claims().Set(object)) facts_.clear();
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     budgets_.OnObjectRemoved(object);
     gangs_.RemoveObject(object);
     for (const std::string& uid : runs_.RemoveObject(object)) OwnerChanged(uid);
+    if (rules_.gpus.claims().Remove(object)) facts_.clear();
   }
   void OnPodChanged(const PodRecord& pod) override {
     gangs_.SetPod(pod);
@@ -581,6 +584,7 @@ sdk::PluginDescriptor Descriptor() {
   d.declared_resources = sdk::PodGroupResources();
   for (v1beta1::DeclaredResource& resource : sdk::RunOwnerResources())
     d.declared_resources.push_back(std::move(resource));
+  sdk::DeclareGpuClaims(&d.declared_resources);
   d.metrics = LossMetrics::Specs();
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -94,6 +94,7 @@ std::string Gangs::WhyNotAlone(const sdk::PodRecord& pod) const {
   const std::string name = absl::StrCat("gang ", sdk::Quote(ref->key.name));
   const sdk::GroupSpec& spec = index_.SpecFor(*ref);
   if (IsUnknown(spec)) return absl::StrCat(name, " has an unknown number of members.");
+  if (index_.HasStarted(*ref, spec)) return "";
   const sdk::Group* group = index_.Find(ref->key);
   const int64_t running = group == nullptr ? 0
                                            : group->count(sdk::MemberState::kAssumed) +

@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
+#include "plugin_host/sdk/job_gangs.h"
 #include "plugin_host/sdk/pod_group_index.h"
 #include "plugin_host/sdk/post_filter.h"
 #include "plugin_host/sdk/views.h"
@@ -27,9 +28,9 @@ struct RunningGang {
 // Errors: none; a gang whose size cannot be read has no surplus.
 class Gangs {
  public:
-  // `default_size`: size of jobs whose pods declare none.
-  Gangs(std::string plugin, int64_t default_size)
-      : index_(std::move(plugin)), default_size_(default_size) {}
+  // `default_size`: size of jobs whose pods declare none, and that are not gangs by `jobs`.
+  Gangs(std::string plugin, int64_t default_size, sdk::JobGangRules jobs, sdk::ClusterView cluster)
+      : index_(std::move(plugin), std::move(jobs), cluster), default_size_(default_size) {}
 
   // Forwarded from a ClusterObserver.
   void Clear();

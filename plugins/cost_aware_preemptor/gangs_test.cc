@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "plugin_host/sdk/job_gangs.h"
 #include "plugin_host/sdk/testing/builders.h"
 #include "plugin_host/sdk/testing/preemption_harness.h"
 #include "plugins/cost_aware_preemptor/checkpoint_waiters.h"
@@ -140,6 +141,36 @@ TEST_F(GangsTest, APodDoesNotHaveItsOwnGroupLeave) {
   EXPECT_THAT(VictimsFor(launcher), IsEmpty());
   EXPECT_THAT(rejection_, HasSubstr("Members of gangs that would break: 1."));
   EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ElementsAre("default/a"));
+}
+
+// Its number is the Job's, also while it runs; a member that is retried may preempt alone.
+TEST_F(GangsTest, AJobWithoutAnnotationIsAGangWhereItAsks) {
+  Start(3);
+  v1beta1::ClusterObject object;
+  v1beta1::GenericObject& job = *object.mutable_generic_object();
+  job.set_resource(sdk::kJobs);
+  job.set_namespace_("default");
+  job.set_name("train");
+  job.set_uid("u1");
+  job.set_json(R"({"spec": {"parallelism": 3, "completions": 3}})");
+  harness_->AddObject(object);
+  const auto member = [](const char* name) {
+    PodBuilder pod(name);
+    pod.Requests({{"nvidia.com/gpu", "4"}}).Annotation("outboard/restart-seconds", "10");
+    pod.Label("job-name", "train").Label("outboard/gang", "true");
+    pod.proto().mutable_controller()->set_kind("Job");
+    pod.proto().mutable_controller()->set_uid("u1");
+    return pod;
+  };
+  harness_->AddPod(member("a").OnNode("n1"));
+  harness_->AddPod(member("b").OnNode("n2"));
+  harness_->AddPod(Pod("single", "n3", "4", "15"));
+  EXPECT_THAT(VictimsFor(Preemptor("4")), ElementsAre("default/single"))
+      << "15 s rather than twice 10 s";
+  EXPECT_THAT(VictimsFor(member("c").Priority(10)), ElementsAre("default/single"));
+  harness_->AddPod(Pod("single", "n3", "4", "25"));
+  EXPECT_THAT(VictimsFor(Preemptor("4", "q")), ::testing::SizeIs(1));
+  EXPECT_THAT(companions_, ::testing::SizeIs(1)) << "both members leave";
 }
 
 // An eviction for one of four members would not help.

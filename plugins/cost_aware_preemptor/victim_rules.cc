@@ -114,6 +114,7 @@ Rules Rules::Read(const sdk::ArgsObject& root) {
   rules.inference_first = root.Bool("inferenceFirst", rules.inference_first);
   rules.default_gang_size =
       ReadInt(root, "defaultMinReplicas", rules.default_gang_size, 1, sdk::kMaxGroupMembers);
+  rules.jobs = sdk::ReadJobGangRules(root);
   rules.search.exact_units = static_cast<size_t>(ReadInt(
       root, "exactCandidates", static_cast<int64_t>(rules.search.exact_units), 0, kMaxExactUnits));
   rules.search.max_trials =
@@ -148,7 +149,8 @@ std::string Rules::Schema() {
     "maxTrialsPerNode": {"type": "integer", "minimum": 1, "maximum": 100000, "default": 512,
       "description": "After this many dry runs of a node, take the best set so far."},
     )json",
-                      sdk::WorkloadTypesSchema(), ",\n    ", sdk::kGpuResourceNamesSchema, "}}");
+                      sdk::WorkloadTypesSchema(), ",\n    ", sdk::kGpuResourceNamesSchema,
+                      ",\n    ", sdk::kJobGangsSchema, "}}");
 }
 
 std::string SparedText(const SparedCounts& counts, int64_t of_gangs, const Rules& rules) {
@@ -183,6 +185,7 @@ PodFacts ReadFacts(const sdk::PodRecord& record, const Rules& rules,
   int64_t gpus = 0;
   for (const std::string& name : rules.gpus.names())
     gpus += std::clamp<int64_t>(record.usage.requests.Get(name), 0, kMaxGpus);
+  gpus += rules.gpus.claims().DemandOf(pod);
   facts.milli_gpus = std::min(gpus, kMaxGpus) * 1000;
   if (gpus == 0) {
     const int64_t millis = std::clamp<int64_t>(record.usage.nonzero_cpu_millis, 0, kMaxCpuMillis);

@@ -28,6 +28,7 @@ struct Rules {
   double gpus_per_cpu = 0.01;
   bool inference_first = true;
   int64_t default_gang_size = 1;  // Of jobs whose pods declare none.
+  sdk::JobGangRules jobs;
   SearchLimits search;
   sdk::WorkloadTypes types;
   sdk::GpuResources gpus;

@@ -37,12 +37,10 @@ std::string ArgsSchema() {
   "properties": {
     "minGPUMemoryGB": {"type": "number", "minimum": 0, "default": 8,
       "description": "Memory that each GPU of a node must have, in GB."},
-    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
-      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
     "generations": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0},
       "description": "Further generations, or other values for v100 (7), a100 (8), h100 (9)."},
     )json",
-                      sdk::kNodeFactsSchema, "}}");
+                      sdk::kGpuResourceNamesSchema, ",\n    ", sdk::kNodeFactsSchema, "}}");
 }
 
 constexpr int64_t kMaxGeneration = 1000;
@@ -69,6 +67,7 @@ struct Lack {
 struct Demand : sdk::AttemptState {
   std::vector<std::pair<std::string, int64_t>> gpus;
   std::vector<std::optional<uint32_t>> columns;  // In NodeTable::extended.
+  bool with_claims = false;                      // `gpus` is one sum, for all kinds of GPUs.
   sdk::KnownVerdicts<Lack> verdicts;
 };
 
@@ -115,6 +114,13 @@ class GpuAware : public sdk::Plugin,
                                                         : std::optional(column->second));
       }
       without_gpus_.Follow(attempt.cluster().nodes());
+      // A pod with several resources names kinds of GPUs, which claims do not.
+      if (args_.gpus.active_claims() != nullptr && demand->gpus.size() <= 1) {
+        demand->with_claims = true;
+        demand->gpus.clear();
+        const int64_t need = args_.gpus.DemandOf(attempt.pod().proto());
+        if (need > 0) demand->gpus.emplace_back("", need);
+      }
     }
     if (demand->gpus.empty()) return;
     sdk::KnownVerdicts<Lack>::Block rejections(&demand->verdicts, &sink);
@@ -122,30 +128,41 @@ class GpuAware : public sdk::Plugin,
       rejections.RejectAll(nodes, lack, [&] { return VerdictOf(*demand, lack); });
     };
     sdk::NodeBlock left = block;
-    // Most nodes that lack GPUs have none at all, so they lack the pod's first resource.
-    const auto has_none = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
-    const uint64_t without = without_gpus_.Bits(0, block, has_none);
-    reject(left.candidates & without, Lack{0, 0, true, 0});
-    left.candidates &= ~without;
-    for (size_t k = 0; k < demand->gpus.size() && left.candidates != 0; ++k) {
-      const int64_t need = demand->gpus[k].second;
-      if (!demand->columns[k]) {  // No node has any.
-        reject(left.candidates, Lack{k, 0, true, 0});
-        return;
+    if (demand->with_claims) {
+      const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster(), &attempt.pod().proto());
+      const int64_t need = demand->gpus[0].second;
+      block.ForEach([&](int i, sdk::Slot slot) {
+        const int64_t free = gpus.Free(slot);
+        if (need <= free) return;
+        reject(uint64_t{1} << i, Lack{0, free, need > gpus.Allocatable(slot), 0});
+        left.candidates &= ~(uint64_t{1} << i);
+      });
+    } else {
+      // Most nodes that lack GPUs have none at all, so they lack the pod's first resource.
+      const auto has_none = [&](sdk::Slot slot) { return has_gpus_[slot] == 0; };
+      const uint64_t without = without_gpus_.Bits(0, block, has_none);
+      reject(left.candidates & without, Lack{0, 0, true, 0});
+      left.candidates &= ~without;
+      for (size_t k = 0; k < demand->gpus.size() && left.candidates != 0; ++k) {
+        const int64_t need = demand->gpus[k].second;
+        if (!demand->columns[k]) {  // No node has any.
+          reject(left.candidates, Lack{k, 0, true, 0});
+          return;
+        }
+        const sdk::ExtendedColumn& column = attempt.cluster().nodes().extended[*demand->columns[k]];
+        const int64_t* const allocatable = column.allocatable.data();
+        const int64_t* const requested = column.requested.data();
+        uint64_t lacking = 0;
+        left.ForEach([&](int i, sdk::Slot slot) {
+          lacking |= uint64_t{need > allocatable[slot] - requested[slot]} << i;
+        });
+        sdk::NodeBlock{block.slots, lacking}.ForEach([&](int i, sdk::Slot slot) {
+          const int64_t free = std::max<int64_t>(0, allocatable[slot] - requested[slot]);
+          // Evicting pods helps only if the node has enough GPUs in total.
+          reject(uint64_t{1} << i, Lack{k, free, need > allocatable[slot], 0});
+        });
+        left.candidates &= ~lacking;
       }
-      const sdk::ExtendedColumn& column = attempt.cluster().nodes().extended[*demand->columns[k]];
-      const int64_t* const allocatable = column.allocatable.data();
-      const int64_t* const requested = column.requested.data();
-      uint64_t lacking = 0;
-      left.ForEach([&](int i, sdk::Slot slot) {
-        lacking |= uint64_t{need > allocatable[slot] - requested[slot]} << i;
-      });
-      sdk::NodeBlock{block.slots, lacking}.ForEach([&](int i, sdk::Slot slot) {
-        const int64_t free = std::max<int64_t>(0, allocatable[slot] - requested[slot]);
-        // Evicting pods helps only if the node has enough GPUs in total.
-        reject(uint64_t{1} << i, Lack{k, free, need > allocatable[slot], 0});
-      });
-      left.candidates &= ~lacking;
     }
     if (nodes_lacking_memory_ == 0) return;
     left.ForEachThat(
@@ -201,6 +218,7 @@ class GpuAware : public sdk::Plugin,
   // Helpful events: a node that could take the pod if empty, and that could not before or now has
   // more GPUs; a pod that releases GPUs of a requested kind.
   sdk::Hint QueueingHint(const sdk::PodView& pod, const sdk::ObjectChange& change) const override {
+    if (args_.gpus.active_claims() != nullptr) return HintWithClaims(pod, change);
     const std::vector<std::pair<std::string, int64_t>> demand =
         args_.gpus.DemandByName(pod.proto());
     bool helps;
@@ -228,6 +246,7 @@ class GpuAware : public sdk::Plugin,
 
   void OnReset() override {
     reader_.Clear();
+    args_.gpus.claims().Clear();
     for (sdk::UnknownNodes* unknown : UnknownFacts()) unknown->Clear();
     scores_.Clear();
     facts_.clear();
@@ -272,13 +291,24 @@ class GpuAware : public sdk::Plugin,
 
   void OnObjectChanged(const v1beta1::ClusterObject* old,
                        const v1beta1::ClusterObject& object) override {
+    if (args_.gpus.claims().Set(object)) scores_.Clear();
     ReadAgain(reader_.SetObject(object));
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    if (args_.gpus.claims().Remove(object)) scores_.Clear();
     ReadAgain(reader_.RemoveObject(object));
   }
 
  private:
+  // Any node may have devices for claims. Of pods those help that release GPUs.
+  sdk::Hint HintWithClaims(const sdk::PodView& pod, const sdk::ObjectChange& change) const {
+    if (change.new_object != nullptr || change.new_node != nullptr) return sdk::Hint::kQueue;
+    if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) return sdk::Hint::kQueue;
+    const v1beta1::Pod& before = *change.old_pod;
+    const bool had_place = !before.node_name().empty() || !before.nominated_node_name().empty();
+    const int64_t left = change.new_pod == nullptr ? 0 : args_.gpus.DemandOf(*change.new_pod);
+    return had_place && args_.gpus.DemandOf(before) > left ? sdk::Hint::kQueue : sdk::Hint::kSkip;
+  }
   static bool HasNvlink(const sdk::NodeFacts& facts) {
     return facts.topology.value == sdk::GpuTopology::kNvlink ||
            facts.topology.value == sdk::GpuTopology::kNvswitch;
@@ -411,13 +441,13 @@ sdk::PluginDescriptor Descriptor() {
                            Event::ACTION_UPDATE_NODE_LABEL}),
       sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = sdk::NodeFactsFields();
-  d.declared_resources = {sdk::ResourceSliceResource()};
+  sdk::DeclareGpuClaims(&d.declared_resources);
   d.metrics = {
       {kUnknownNodesMetric,
        sdk::MetricType::kGauge,
        {"profile", "fact"},
        "Nodes with GPUs of which no component publishes a fact: memory, generation, topology."}};
-  d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers"});
+  d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "spec.resourceClaims"});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<GpuAware>(ReadArgs(context.args->root()), context);

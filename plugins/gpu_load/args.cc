@@ -99,7 +99,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
                   sdk::InvalidValue(codes[i], "not in valid range [1, 65535]"));
   }
   reader.veto_codes.insert(codes.begin(), codes.end());
-  args.gpus = sdk::GpuResources::Read(root);
+  args.gpus = sdk::GpuResources::Read(root, /*counts_claims=*/false);
   return args;
 }
 

@@ -173,6 +173,7 @@ class GpuModelMatch : public sdk::Plugin,
 
   void OnReset() override {
     facts_.Clear();
+    gpus_.claims().Clear();
     unknown_nodes_.Clear();
     nodes_.clear();
     sets_.Forget();
@@ -223,10 +224,12 @@ class GpuModelMatch : public sdk::Plugin,
                        const v1beta1::ClusterObject& object) override {
     if (IsTopology(object))
       topologies_.Set(object.generic_object(), /*changed=*/old != nullptr, &malformed_);
+    gpus_.claims().Set(object);
     ReadAgain(facts_.SetObject(object));
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     if (IsTopology(object)) topologies_.Remove(object.generic_object().name());
+    gpus_.claims().Remove(object);
     ReadAgain(facts_.RemoveObject(object));
   }
 
@@ -416,15 +419,16 @@ sdk::PluginDescriptor Descriptor() {
       sdk::WakeOn(kNodeResourceTopologies,
                   {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER, Event::ACTION_DELETE})};
   d.needed_fields = {sdk::AnnotationField(kNumaAnnotation)};
-  d.declared_resources = {sdk::ResourceSliceResource(),
-                          sdk::UsesResource(kNodeResourceTopologies, {})};
+  d.declared_resources = {sdk::UsesResource(kNodeResourceTopologies, {})};
   d.declared_resources.back().set_optional(true);  // Few clusters have the updater.
+  sdk::DeclareGpuClaims(&d.declared_resources);
   d.metrics = {{kUnknownNodesMetric,
                 sdk::MetricType::kGauge,
                 {"profile"},
                 "Nodes with GPUs of which no component publishes the model."}};
-  d.signature = sdk::SignedParts(
-      d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kModelLabel, "']")});
+  d.signature =
+      sdk::SignedParts(d.needed_fields, {"spec.containers", "spec.resourceClaims",
+                                         absl::StrCat("metadata.labels['", kModelLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     const sdk::ArgsObject root = context.args->root();

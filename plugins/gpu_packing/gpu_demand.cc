@@ -59,10 +59,12 @@ GpuDemandReader GpuDemandReader::Read(const sdk::ArgsObject& root) {
 }
 
 PodGpus GpuDemandReader::Demand(const v1beta1::Pod& pod, const sdk::Resources& requests,
-                                sdk::MalformedValues* malformed) const {
+                                sdk::MalformedValues* malformed,
+                                std::set<std::string>* claims) const {
   PodGpus wanted;
-  if (requests.extended.empty() && pod.annotations().empty()) return wanted;
-  int64_t whole = 0, memory = 0, percent = 0;
+  int64_t whole = gpus_.claims().DemandOf(pod, claims);
+  if (whole == 0 && requests.extended.empty() && pod.annotations().empty()) return wanted;
+  int64_t memory = 0, percent = 0;
   // Usually one name, which is an extended resource.
   for (const auto& [name, amount] : requests.extended) {
     const std::vector<std::string>& gpus = gpus_.names();

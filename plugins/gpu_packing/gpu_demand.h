@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
 #define OUTBOARD_PLUGINS_GPU_PACKING_GPU_DEMAND_H_
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,10 @@ class GpuDemandReader {
   static GpuDemandReader Read(const sdk::ArgsObject& root);
 
   const sdk::GpuResources& gpus() const { return gpus_; }
-  // `requests` are the pod's. A malformed value counts as absent.
+  // `requests` are the pod's. A malformed value counts as absent. `claims`: null, or the claims of
+  // other pods of a node, which do not count again (GpuClaims::DemandOf).
   PodGpus Demand(const v1beta1::Pod& pod, const sdk::Resources& requests,
-                 sdk::MalformedValues* malformed) const;
+                 sdk::MalformedValues* malformed, std::set<std::string>* claims = nullptr) const;
   // The GPUs that a pod is known to use; empty: unknown.
   std::vector<std::string> Devices(const v1beta1::Pod& pod, sdk::MalformedValues* malformed) const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,11 +33,8 @@ constexpr char kFragmentedMetric[] = "outboard_gpu_packing_fragmented_gpus";
 // How often the metrics are computed: less often than ticks, more often than scrapes.
 constexpr absl::Duration kFiguresEvery = absl::Seconds(5);
 
-const char kArgsSchema[] = R"json({
-  "type": "object", "additionalProperties": false,
-  "properties": {
-    "gpuResourceNames": {"type": "array", "minItems": 1, "items": {"type": "string"},
-      "default": ["nvidia.com/gpu"], "description": "Extended resources that are GPUs."},
+// Without its beginning, which ends with kGpuResourceNamesSchema.
+const char kArgsSchema[] = R"json(,
     "targetWorkload": {"type": "array", "maxItems": 256,
       "description": "The pods to keep room for; empty: learnt from the cluster's pods.",
       "items": {"type": "object", "additionalProperties": false, "properties": {
@@ -217,6 +215,8 @@ class GpuPacking : public sdk::Plugin,
         const auto it = extended.find(name);
         if (it != extended.end()) gpus += it->second;
       }
+      const sdk::GpuClaims& claims = reader_.gpus().claims();
+      if (claims.active()) gpus += claims.DevicesOn(change.new_node->name());
       return gpus > 0 ? sdk::Hint::kQueue : sdk::Hint::kSkip;
     }
     if (change.old_pod == nullptr ||
@@ -230,6 +230,7 @@ class GpuPacking : public sdk::Plugin,
   }
 
   void OnReset() override {
+    reader_.gpus().claims().Clear();
     rooms_.Clear();
     workload_.Clear();
     known_.clear();
@@ -239,6 +240,17 @@ class GpuPacking : public sdk::Plugin,
   void OnNodeChanged(sdk::Slot slot) override { rooms_.OnNodeChanged(slot); }
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     rooms_.OnNodeRemoved(slot, name);
+  }
+  void OnObjectChanged(const v1beta1::ClusterObject*,
+                       const v1beta1::ClusterObject& object) override {
+    sdk::GpuClaims& claims = reader_.gpus().claims();
+    const bool counted = claims.active();
+    if (claims.Set(object)) ClaimsChanged(counted, object);
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    sdk::GpuClaims& claims = reader_.gpus().claims();
+    const bool counted = claims.active();
+    if (claims.Remove(object)) ClaimsChanged(counted, object);
   }
   void OnPodChanged(const sdk::PodRecord& pod) override {
     if (!workload_.learns() || workload_.Knows(pod)) return;
@@ -258,6 +270,12 @@ class GpuPacking : public sdk::Plugin,
   }
 
  private:
+  // `counted`: whether claims counted before.
+  void ClaimsChanged(bool counted, const v1beta1::ClusterObject& object) {
+    known_.clear();
+    rooms_.OnClaimsChanged(counted != reader_.gpus().claims().active() ||
+                           sdk::IsResourceSlice(object));
+  }
   // The metrics' state.
   struct Figures {
     bool shown = false;
@@ -292,7 +310,8 @@ class GpuPacking : public sdk::Plugin,
     Wanted wanted;
     wanted.cpu_millis = requests.cpu_millis;
     wanted.memory_bytes = requests.memory_bytes;
-    wanted.gpus = reader_.Demand(pod.proto(), requests, &malformed_);
+    std::set<std::string> allocated = reader_.gpus().claims().AllocatedOf(pod.proto());
+    wanted.gpus = reader_.Demand(pod.proto(), requests, &malformed_, &allocated);
     return wanted;
   }
 
@@ -445,18 +464,23 @@ sdk::PluginDescriptor Descriptor() {
   d.name = kName;
   d.extension_points = {v1beta1::EXTENSION_POINT_PRE_FILTER, v1beta1::EXTENSION_POINT_FILTER,
                         v1beta1::EXTENSION_POINT_PRE_SCORE, v1beta1::EXTENSION_POINT_SCORE};
-  d.args_schema = kArgsSchema;
+  d.args_schema = absl::StrCat(
+      R"json({"type": "object", "additionalProperties": false, "properties": {
+    )json",
+      sdk::kGpuResourceNamesSchema, kArgsSchema);
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN,
                           Event::ACTION_UPDATE_POD_LABEL, Event::ACTION_UPDATE_OTHER}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
                            Event::ACTION_UPDATE_NODE_LABEL})};
+  sdk::DeclareGpuClaims(&d.declared_resources);
   for (const char* key :
        {kFractionAnnotation, kMemoryAnnotation, kDevicesAnnotation, sdk::kHamiDevicesAnnotation}) {
     d.needed_fields.push_back(sdk::AnnotationField(key));
   }
-  d.signature = sdk::SignedParts(
-      d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kGroupLabel, "']")});
+  d.signature =
+      sdk::SignedParts(d.needed_fields, {"spec.containers", "spec.resourceClaims",
+                                         absl::StrCat("metadata.labels['", kGroupLabel, "']")});
   using Type = sdk::MetricType;
   d.metrics = {
       {kGpusMetric, Type::kGauge, {"profile"}, "Number of GPUs on nodes that GPUPacking lays out."},

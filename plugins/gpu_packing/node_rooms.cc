@@ -1,6 +1,8 @@
 #include "plugins/gpu_packing/node_rooms.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -46,6 +48,14 @@ void NodeRooms::OnNodeRemoved(sdk::Slot slot, const std::string& name) {
   summed_ = false;
 }
 
+void NodeRooms::OnClaimsChanged(bool all) {
+  whole_.Clear();
+  left_.Clear();
+  for (GpuRoom& room : rooms_) room.generation = 0;
+  if (!all) return;
+  for (const sdk::Slot slot : cluster_.node_order()) OnNodeChanged(slot);
+}
+
 const GpuRoom& NodeRooms::At(sdk::Slot slot) {
   GpuRoom& room = rooms_[slot];
   const uint64_t generation = cluster_.nodes().generation[slot];
@@ -54,8 +64,9 @@ const GpuRoom& NodeRooms::At(sdk::Slot slot) {
   room.workload = 0;
   if (room.gpus == 0 || room.opaque) return room;
   tenants_.clear();
+  std::set<std::string> claims;
   for (const sdk::PodRecord* pod : cluster_.nodes().pods[slot]) {
-    const PodGpus wanted = reader_->Demand(pod->pod, pod->usage.requests, malformed_);
+    const PodGpus wanted = reader_->Demand(pod->pod, pod->usage.requests, malformed_, &claims);
     if (wanted.gpus == 0) continue;
     Tenant tenant;
     tenant.created = pod->pod.creation_unix_seconds();

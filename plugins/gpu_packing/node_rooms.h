@@ -54,6 +54,8 @@ class NodeRooms {
   }
   void OnNodeChanged(sdk::Slot slot);
   void OnNodeRemoved(sdk::Slot slot, const std::string& name);
+  // GPUs of claims changed. `all`: also what nodes have, as with the first claim.
+  void OnClaimsChanged(bool all);
 
   const GpuRoom& At(sdk::Slot slot);
   // GpuRoom::whole, or -1 without a layout. Stored separately, since most calls need only this.

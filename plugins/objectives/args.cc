@@ -85,7 +85,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
       licences.Problem(name, sdk::InvalidValue(count, "not in valid range [0, 1000000000]"));
     args.licences[name] = count;
   }
-  args.gpus = sdk::GpuResources::Read(root);
+  args.gpus = sdk::GpuResources::Read(root, /*counts_claims=*/false);
   args.metrics = prometheus::ReadMetrics(root, {"cost", "distance", "gpu", "cpu"});
   for (const prometheus::MetricOptions& metric : args.metrics.metrics)
     args.weights.metrics.emplace_back(metric.name, metric.weight);

@@ -116,6 +116,7 @@ class TopologyAwareGpuGate : public sdk::Plugin,
 
   void OnReset() override {
     facts_.Clear();
+    args_.gpus.claims().Clear();
     unknown_nodes_.Clear();
     topologies_.clear();
     columns_.clear();
@@ -153,9 +154,13 @@ class TopologyAwareGpuGate : public sdk::Plugin,
   }
   void OnObjectChanged(const v1beta1::ClusterObject* old,
                        const v1beta1::ClusterObject& object) override {
+    const bool counted = args_.gpus.claims().active();
+    if (args_.gpus.claims().Set(object)) ClaimsChanged(counted);
     ReadAgain(facts_.SetObject(object));
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    const bool counted = args_.gpus.claims().active();
+    if (args_.gpus.claims().Remove(object)) ClaimsChanged(counted);
     ReadAgain(facts_.RemoveObject(object));
   }
   void OnPodAddedToNode(const sdk::PodRecord& pod, sdk::Slot slot) override {
@@ -195,6 +200,12 @@ class TopologyAwareGpuGate : public sdk::Plugin,
     if (node.empty()) return;
     if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
     roomiest_.Clear();  // The node itself has not changed.
+  }
+  // `counted`: before the change. With the first claim, the devices of all nodes count.
+  void ClaimsChanged(bool counted) {
+    roomiest_.Clear();
+    if (counted == args_.gpus.claims().active()) return;
+    for (const sdk::Slot slot : cluster_.node_order()) OnNodeChanged(slot);
   }
   struct KnownGpus {
     sdk::GpuSet ids = 0;
@@ -260,7 +271,8 @@ void TopologyAwareGpuGate::Filter(const sdk::Attempt& attempt, const sdk::NodeBl
   // The clock does not affect verdicts; it only triggers the warning.
   const bool timed = args_.slow_call != absl::InfiniteDuration();
   const Clock::time_point begin = timed ? Clock::now() : Clock::time_point();
-  const sdk::GpuColumns gpus(attempt.cluster().nodes(), state.gpu_columns);
+  const sdk::GpuColumns gpus(attempt.cluster().nodes(), state.gpu_columns,
+                             args_.gpus.active_claims(), &attempt.pod().proto());
   uint64_t wrong_topology = 0, no_island = 0, no_room = 0;
   block.ForEach([&](int i, sdk::Slot slot) {
     const uint64_t bit = uint64_t{1} << i;
@@ -350,6 +362,7 @@ int64_t TopologyAwareGpuGate::AllocatableOf(const v1beta1::Node& node) const {
     const auto it = node.allocatable().scalar().find(name);
     if (it != node.allocatable().scalar().end()) sum += it->second;
   }
+  if (sum == 0 && args_.gpus.claims().active()) return args_.gpus.claims().DevicesOn(node.name());
   return sum;
 }
 
@@ -439,14 +452,14 @@ sdk::PluginDescriptor Descriptor() {
   d.needed_fields = ParallelismFields();
   for (std::string& field : sdk::GpuIdFields()) d.needed_fields.push_back(std::move(field));
   for (std::string& field : sdk::NodeFactsFields()) d.needed_fields.push_back(std::move(field));
-  d.declared_resources = {sdk::ResourceSliceResource()};
+  sdk::DeclareGpuClaims(&d.declared_resources);
   d.metrics = {
       {kUnknownNodesMetric,
        sdk::MetricType::kGauge,
        {"profile"},
        "Nodes with several GPUs of which no component publishes how these are connected."}};
-  d.signature = sdk::SignedParts(
-      d.needed_fields, {"spec.containers", "metadata.ownerReferences", "metadata.labels"});
+  d.signature = sdk::SignedParts(d.needed_fields, {"spec.containers", "spec.resourceClaims",
+                                                   "metadata.ownerReferences", "metadata.labels"});
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {
     return std::make_unique<TopologyAwareGpuGate>(ReadArgs(context.args->root()), context);

@@ -109,6 +109,7 @@ MemoryDemand GpuMemory::DemandOf(const v1beta1::Pod& pod, sdk::MalformedValues* 
   int64_t gpus = 0;
   for (const std::string& name : gpus_.names())
     gpus += std::clamp<int64_t>(requests.Get(name), 0, kMaxGpus);
+  gpus += gpus_.claims().DemandOf(pod);
   double mib = 0;
   for (const MemoryResource& resource : resources_) {
     const double amount = static_cast<double>(std::max<int64_t>(0, requests.Get(resource.name)));

@@ -114,6 +114,7 @@ class WorkloadStrategyScorer : public sdk::Plugin,
 
   void OnReset() override {
     facts_.Clear();
+    gpus().claims().Clear();
     uses_.Clear();
     rooms_.Clear();
     nodes_.clear();
@@ -135,9 +136,11 @@ class WorkloadStrategyScorer : public sdk::Plugin,
   }
   void OnObjectChanged(const v1beta1::ClusterObject* old,
                        const v1beta1::ClusterObject& object) override {
+    if (gpus().claims().Set(object)) ForgetUse();
     ReadAgain(facts_.SetObject(object));
   }
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    if (gpus().claims().Remove(object)) ForgetUse();
     ReadAgain(facts_.RemoveObject(object));
   }
   void OnPodAddedToNode(const sdk::PodRecord& record, Slot slot) override {
@@ -182,6 +185,12 @@ class WorkloadStrategyScorer : public sdk::Plugin,
     if (node.empty()) return;
     if (const auto view = cluster_.FindNode(node)) OnNodeChanged(view->slot());
     uses_.Clear();  // The node itself has not changed.
+  }
+
+  // GPUs of claims changed; the nodes have not.
+  void ForgetUse() {
+    uses_.Clear();
+    rooms_.Clear();
   }
 
   const sdk::GpuResources& gpus() const { return args_.memory.gpus(); }
@@ -333,11 +342,11 @@ sdk::PluginDescriptor Descriptor() {
   d.extension_points = {v1beta1::EXTENSION_POINT_SCORE};
   d.args_schema = ArgsSchema();
   d.needed_fields = sdk::GpuIdFields();
-  d.declared_resources = {sdk::ResourceSliceResource()};
+  sdk::DeclareGpuClaims(&d.declared_resources);
   for (const char* key : {kMemoryAnnotation, kKaiMemoryAnnotation, kKaiDevicesAnnotation,
                           sdk::kHamiDevicesAnnotation})
     d.needed_fields.push_back(sdk::AnnotationField(key));
-  d.signature = sdk::SignedParts(d.needed_fields, {});
+  d.signature = sdk::SignedParts(d.needed_fields, {"spec.resourceClaims"});
   for (std::string& part : sdk::WorkloadTypeParts()) d.signature->push_back(std::move(part));
   d.maturity = sdk::Maturity::kAlpha;
   d.create = [](const sdk::PluginContext& context) -> absl::StatusOr<std::unique_ptr<sdk::Plugin>> {

@@ -101,6 +101,8 @@ class WorkloadTypeFilter : public sdk::Plugin,
               (change.old_node == nullptr || !CouldTake(need, *change.old_node) ||
                (need == Need::kCpu && change.new_node->allocatable().cpu_millis() >
                                           change.old_node->allocatable().cpu_millis()));
+    } else if (change.new_object != nullptr) {
+      helps = need != Need::kCpu;  // A ResourceSlice: a node's devices.
     } else if (change.new_pod != nullptr && change.new_pod->uid() == pod.uid()) {
       helps = true;
     } else {
@@ -113,6 +115,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
   }
 
   void OnReset() override {
+    gpus_.claims().Clear();
     has_gpus_.clear();
     without_gpus_.Forget();
   }
@@ -121,8 +124,19 @@ class WorkloadTypeFilter : public sdk::Plugin,
     const uint8_t has = gpus_.AllocatableOn(cluster_.node(slot)) > 0 ? 1 : 0;
     if (std::exchange(has_gpus_[slot], has) != has) without_gpus_.Forget();
   }
+  void OnObjectChanged(const v1beta1::ClusterObject* old,
+                       const v1beta1::ClusterObject& object) override {
+    if (gpus_.claims().Set(object)) ReadNodes();
+  }
+  void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
+    if (gpus_.claims().Remove(object)) ReadNodes();
+  }
 
  private:
+  // A claim may be the first, with which the devices of all nodes count.
+  void ReadNodes() {
+    for (const sdk::Slot slot : cluster_.node_order()) OnNodeChanged(slot);
+  }
   // Whether the node could take the pod if it were empty.
   bool CouldTake(Need need, const v1beta1::Node& node) const {
     switch (need) {
@@ -138,7 +152,7 @@ class WorkloadTypeFilter : public sdk::Plugin,
       const auto it = extended.find(name);
       if (it != extended.end() && it->second > 0) return true;
     }
-    return false;
+    return gpus_.claims().active() && gpus_.claims().DevicesOn(node.name()) > 0;
   }
 
   const int64_t min_cpu_millis_;
@@ -163,7 +177,9 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_LABEL,
                           Event::ACTION_UPDATE_POD_SCALE_DOWN}),
-      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE})};
+      sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE}),
+      sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
+  sdk::DeclareGpuClaims(&d.declared_resources);
   d.signature = sdk::SignedParts(
       d.needed_fields, {"spec.containers", absl::StrCat("metadata.labels['", kTypeLabel, "']")});
   d.maturity = sdk::Maturity::kBeta;
