@@ -37,6 +37,31 @@ TEST(NodeFactsOutputTest, EveryFactHasAValueOrPublishers) {
   EXPECT_TRUE(facts.at("capacity type")["value"].is_null());
 }
 
+TEST(NodeFactsOutputTest, ShowsNumaZones) {
+  const auto zones_of = [](const char* name, const char* topology) {
+    v1beta1::SyncRequest changes;
+    changes.add_changes()->mutable_node_upsert()->mutable_node()->set_name("n");
+    v1beta1::GenericObject& object =
+        *changes.add_changes()->mutable_object_upsert()->mutable_generic_object();
+    object.set_resource("noderesourcetopologies.v1alpha2.topology.node.k8s.io");
+    object.set_name(name);
+    object.set_json(topology);
+    const auto whole = nlohmann::json::parse(NodeFactsJson(changes));
+    return whole["nodes"][0]["facts"].back();
+  };
+  const char* const kTwoZones = R"({"zones": [
+    {"name": "node-0", "resources": [{"name": "cpu", "capacity": "32", "available": 30},
+                                     {"name": "nvidia.com/gpu", "capacity": "4"}]},
+    {"name": "node-1"}, {"resources": 3}]})";
+  const auto zones = zones_of("n", kTwoZones);
+  EXPECT_EQ(zones["fact"], "NUMA zones");
+  EXPECT_EQ(zones["value"], "node-0: cpu 30 of 32, nvidia.com/gpu ? of 4; node-1; ?");
+  EXPECT_EQ(zones["origin"], "NodeResourceTopology");
+  EXPECT_TRUE(zones_of("other", kTwoZones)["value"].is_null());
+  for (const char* malformed : {"", "[]", "{}", R"({"zones": {}})"})
+    EXPECT_TRUE(zones_of("n", malformed)["value"].is_null()) << malformed;
+}
+
 TEST(NodeFactsOutputTest, AFileThatIsNoneIsAnError) {
   EXPECT_FALSE(NodeFactsOfFile("/nonexistent").ok());
 }

@@ -281,6 +281,8 @@ std::vector<Rule> MakeRules() {
   const Grammar types = AnyText({"training", "inference", "CPU-intensive", "gpu-intensive"});
   std::vector<Rule> rules = {
       {"GPUAware", kNodeLabel, "gpu-generation", OneOf({"v100", "a100", "h100"}), kAlways},
+      {"GPUAware", kNodeLabel, "sagemaker.amazonaws.com/node-health-status",
+       AnyText({"Schedulable", "Unschedulable"})},
 
       {"GPUModelMatch", kNodeLabel, "nvidia.com/gpu.numa", Count(1023), kAlways},
       {"GPUModelMatch", kPodLabel, "accelerator.sched.io/gpu-model", Model()},
@@ -434,7 +436,8 @@ const std::vector<Requested>& RequestedPlugins() {
   static const auto& plugins = *new std::vector<Requested>{
       {"GPUAware",
        {R"(insufficient GPU: need [0-9]+, available [0-9]+)",
-        R"(insufficient GPU memory: need [0-9.e+-]+GB, available [0-9.e+-]+GB)"}},
+        R"(insufficient GPU memory: need [0-9.e+-]+GB, available [0-9.e+-]+GB)",
+        R"(GPUs are ill: label sagemaker\.amazonaws\.com/node-health-status=Unschedulable \(HyperPod\))"}},
       {"GPUModelMatch",
        {"Node does not have a GPU model label", "GPU model mismatch",
         "cannot align (pod|container|init container|sidecar container)"}},

@@ -22,11 +22,13 @@ const char kExplainHelp[] =
 A pod: shows the last attempts at it, node by node: which plugin rejected the node and why, and the weighted scores.
 Asks a running outboard-shim, which keeps the last three attempts of each pod, in at most 64 MiB.
 
-A node: shows what plugins know of its GPUs, network and price, who published it, and what is unknown. Reads manifests;
-needs no cluster. ResourceSlices in the files count, too.
+A node: shows what plugins know of its GPUs, network and price, who published it, and what is unknown. Reads the node,
+its ResourceSlices and its NodeResourceTopology from the API server, as kubectl would; or from manifests, without a
+cluster.
 
 Usage:
   outboard explain [pod] NAMESPACE/NAME [flags]
+  outboard explain node NAME [--kubeconfig FILE]
   outboard explain node [NAME] -f FILE
 
 Flags:
@@ -34,16 +36,20 @@ Flags:
   --node NAME            Show only this node
   -f, --filename FILE    Of a node: a file or directory with its manifest, or - for standard input; may be repeated
   --price-list FILE      Of a node: also a price list, as of CostOptimized
+  --kubeconfig FILE      Of a node: how to reach the API server (default: the first file in $KUBECONFIG, else
+                         ~/.kube/config)
+  --context NAME         Of a node: the context of that file (default: its current-context)
   --host-binary PATH     Of a node: the plugin host that answers (default: outboard-host beside this program, else on
                          PATH)
   -o, --output FORMAT    table (default; one line for all nodes with the same reason) or json (every node)
   -h, --help             Print this text
 
-Exit codes: 0 shown; 1 no attempt at the pod is on record, no such node is in the files, or the shim cannot be reached;
-2 invalid usage.
+Exit codes: 0 shown; 1 no attempt at the pod is on record, the node does not exist, or the shim or the API server cannot
+be reached; 2 invalid usage.
 
 Examples:
   outboard explain default/trainer-0 --node gpu-7
+  outboard explain node gpu-7
   kubectl get node gpu-7 -o yaml | outboard explain node -f -
 )";
 
@@ -53,6 +59,8 @@ config::FlagTable ExplainFlags(ExplainLine* line) {
   flags.Text("--node", &line->node);
   flags.Texts("-f,--filename", &line->files);
   flags.Text("--price-list", &line->price_list);
+  flags.Text("--kubeconfig", &line->cluster.kubeconfig);
+  flags.Text("--context", &line->cluster.context);
   flags.Text("--host-binary", &line->host_binary);
   flags.Output(&line->json);
   return flags;
@@ -69,15 +77,19 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
     line.of_node = true;
     if (words.size() > 1) line.node = words[1];
     if (absl::Status count = flags.CheckWordCount(2); !count.ok()) return count;
-    if (line.files.empty())
+    if (line.files.empty() && line.node.empty())
       return absl::InvalidArgumentError(
-          "explain node needs -f FILE, for example: kubectl get node NAME -o yaml | outboard "
-          "explain node -f -");
+          "explain node needs the NAME of a node of the cluster, or -f FILE with manifests");
+    const bool names_cluster = !line.cluster.kubeconfig.empty() || !line.cluster.context.empty();
+    if (!line.files.empty() && names_cluster)
+      return absl::InvalidArgumentError(
+          "--filename reads files in place of the cluster of --kubeconfig and --context");
     return line;
   }
-  if (!line.files.empty() || !line.host_binary.empty() || !line.price_list.empty())
+  if (!line.files.empty() || !line.host_binary.empty() || !line.price_list.empty() ||
+      !line.cluster.kubeconfig.empty() || !line.cluster.context.empty())
     return absl::InvalidArgumentError(
-        "--filename, --price-list and --host-binary are for outboard explain node");
+        "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard explain node");
   // As kubectl calls it.
   if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
     words.erase(words.begin());
@@ -95,7 +107,8 @@ int RunExplain(const std::vector<std::string>& arguments) {
       "explain", kExplainHelp, ParseExplain(arguments),
       [](const ExplainLine& line) -> absl::StatusOr<std::string> {
         if (line.of_node) {
-          return ExplainNode({line.node, line.files, line.price_list, line.host_binary, line.json});
+          return ExplainNode({line.node, line.files, line.price_list, line.cluster,
+                              line.host_binary, line.json});
         }
         const absl::StatusOr<std::string> page =
             http::GetPage(line.shim, "/explain", {{"pod", line.pod}}, kExplainTimeout);

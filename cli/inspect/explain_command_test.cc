@@ -68,13 +68,20 @@ TEST(ExplainCommandTest, ReadsItsArguments) {
   EXPECT_TRUE(node->of_node);
   EXPECT_EQ(node->node, "gpu-7");
   EXPECT_EQ(node->files, (std::vector<std::string>{"a.yaml", "-"}));
+  const auto of_cluster = ParseExplain({"node", "gpu-7", "--kubeconfig", "k", "--context", "c"});
+  ASSERT_TRUE(of_cluster.ok()) << of_cluster.status();
+  EXPECT_EQ(of_cluster->cluster.kubeconfig, "k");
+  EXPECT_EQ(of_cluster->cluster.context, "c");
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
       {{}, "the pod is missing, as NAMESPACE/NAME"},
       {{"pod"}, "the pod is missing, as NAMESPACE/NAME"},
-      {{"node", "n1"}, "explain node needs -f FILE"},
+      {{"node"}, "explain node needs the NAME of a node of the cluster, or -f FILE"},
+      {{"node", "n1", "-f", "-", "--context", "c"},
+       "--filename reads files in place of the cluster"},
       {{"node", "n1", "n2", "-f", "-"}, "n2"},
       {{"ns/a", "-f", "-"},
-       "--filename, --price-list and --host-binary are for outboard explain node"},
+       "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard explain node"},
+      {{"ns/a", "--kubeconfig", "k"}, "are for outboard explain node"},
       {{"ns/a", "--price-list", "p"}, "are for outboard explain node"},
       {{"a"}, "\"a\" is not NAMESPACE/NAME; did you mean default/a?"},
       {{"pod", "ns/a", "-o", "yaml"}, "--output must be table or json, not \"yaml\""},

@@ -10,20 +10,28 @@
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/manifests/manifest_files.h"
 #include "cli/plugin/program.h"
 #include "outboard/v1beta1/cluster_state.pb.h"
+#include "shim/kube/curl_api_client.h"
 
 namespace outboard::inspect {
 namespace {
 
 using nlohmann::json;
 
-constexpr char kSliceKind[] = "ResourceSlice";
-constexpr char kSlices[] = "resourceslices.v1.resource.k8s.io";
+// Objects that say something about nodes: their resource for the host.
+struct DescribingKind {
+  const char* kind;
+  const char* resource;
+};
+constexpr DescribingKind kDescribingKinds[] = {
+    {"ResourceSlice", "resourceslices.v1.resource.k8s.io"},
+    {"NodeResourceTopology", "noderesourcetopologies.v1alpha2.topology.node.k8s.io"}};
 
 // A file that goes with this object.
 //
@@ -59,19 +67,40 @@ void AddNode(const kube::NodeObject& object, v1beta1::SyncRequest* changes) {
   node.MergeFromString(object.on_request);
 }
 
-void AddSlice(const manifests::OtherObject& object, v1beta1::SyncRequest* changes) {
-  v1beta1::GenericObject& slice =
+void AddObject(const manifests::OtherObject& object, const char* resource,
+               v1beta1::SyncRequest* changes) {
+  v1beta1::GenericObject& added =
       *changes->add_changes()->mutable_object_upsert()->mutable_generic_object();
-  slice.set_resource(kSlices);
-  slice.set_name(object.name);
-  slice.set_json(object.json);
+  added.set_resource(resource);
+  added.set_name(object.name);
+  added.set_json(object.json);
+}
+
+absl::StatusOr<std::string> ReadFromCluster(const ExplainNodeLine& line) {
+  absl::StatusOr<kube::ClientConfig> config = FindCluster(line.cluster);
+  if (!config.ok()) return config.status();
+  kube::CurlApiClientOptions options;
+  options.user_agent = "outboard";
+  kube::CurlApiClient client(*std::move(config), std::move(options));
+  absl::StatusOr<ClusterNode> node = ReadClusterNode(&client, line.name);
+  if (!node.ok()) return node.status();
+  for (const std::string& warning : node->warnings)
+    std::cerr << "outboard explain: warning: " << warning << "\n";
+  return std::move(node->manifest);
 }
 
 absl::StatusOr<v1beta1::SyncRequest> ReadChanges(const ExplainNodeLine& line) {
   manifests::ManifestArguments arguments;
   arguments.cluster = line.files;
-  const manifests::Manifests read =
-      manifests::ReadManifestFiles(arguments, /*strict=*/false, &std::cin);
+  std::istringstream from_cluster;
+  if (line.files.empty()) {
+    absl::StatusOr<std::string> manifest = ReadFromCluster(line);
+    if (!manifest.ok()) return manifest.status();
+    from_cluster.str(*std::move(manifest));
+    arguments.cluster = {"-"};
+  }
+  const manifests::Manifests read = manifests::ReadManifestFiles(
+      arguments, /*strict=*/false, line.files.empty() ? &from_cluster : &std::cin);
   if (absl::Status status = manifests::ToStatus(read.errors); !read.errors.empty()) return status;
   v1beta1::SyncRequest changes;
   bool any = false;
@@ -86,7 +115,9 @@ absl::StatusOr<v1beta1::SyncRequest> ReadChanges(const ExplainNodeLine& line) {
                                    : absl::StrCat("no node ", line.name, " in these files"));
   }
   for (const manifests::OtherObject& object : read.others) {
-    if (object.kind == kSliceKind) AddSlice(object, &changes);
+    for (const DescribingKind& known : kDescribingKinds) {
+      if (object.kind == known.kind) AddObject(object, known.resource, &changes);
+    }
   }
   return changes;
 }

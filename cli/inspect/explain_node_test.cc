@@ -31,5 +31,13 @@ TEST(ExplainNodeTest, NamesWhatIsWrongWithTheFiles) {
   EXPECT_THAT(std::string(result.status().message()), HasSubstr("/nonexistent.yaml"));
 }
 
+TEST(ExplainNodeTest, WithoutFilesItNamesTheKubeconfigThatItCannotRead) {
+  ExplainNodeLine line;
+  line.name = "gpu-7";
+  line.cluster.kubeconfig = "/nonexistent/kubeconfig";
+  const absl::StatusOr<std::string> result = ExplainNode(line);
+  EXPECT_THAT(std::string(result.status().message()), HasSubstr("/nonexistent/kubeconfig"));
+}
+
 }  // namespace
 }  // namespace outboard::inspect

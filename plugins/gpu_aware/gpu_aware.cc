@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "plugin_host/sdk/gpu_resources.h"
 #include "plugin_host/sdk/known_verdicts.h"
 #include "plugin_host/sdk/label_values.h"
@@ -37,6 +39,8 @@ std::string ArgsSchema() {
   "properties": {
     "minGPUMemoryGB": {"type": "number", "minimum": 0, "default": 8,
       "description": "Memory that each GPU of a node must have, in GB."},
+    "illNodes": {"enum": ["reject", "score-last", "ignore"], "default": "reject",
+      "description": "What happens with nodes whose status says that their GPUs are ill."},
     "generations": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0},
       "description": "Further generations, or other values for v100 (7), a100 (8), h100 (9)."},
     )json",
@@ -44,22 +48,30 @@ std::string ArgsSchema() {
 }
 
 constexpr int64_t kMaxGeneration = 1000;
+constexpr int64_t kAllGpus = std::numeric_limits<int64_t>::max();
+// The resource that stands for the GPUs in ResourceSlices.
+constexpr char kNvidiaGpu[] = "nvidia.com/gpu";
+
+enum class OnIllNode { kReject, kScoreLast, kIgnore };
 
 struct Args {
   double min_memory_gb = 8;
+  OnIllNode on_ill_node = OnIllNode::kReject;
   sdk::GpuResources gpus;
   sdk::NodeFactsOptions facts;
 };
 
-// Why a node is too small: too few of one GPU resource (by index in the demand), or too little
-// memory.
+// Why a node is not good enough: too few of one GPU resource (by index in the demand), too little
+// memory, or ill GPUs.
 struct Lack {
   size_t resource = kMemory;
   int64_t available = 0;
   bool for_good = false;  // Evicting pods does not help.
   double memory_gb = 0;
+  std::string illness;
 
   static constexpr size_t kMemory = ~size_t{0};
+  static constexpr size_t kHealth = kMemory - 1;
   friend bool operator==(const Lack&, const Lack&) = default;
 };
 
@@ -77,6 +89,14 @@ struct NodeTerms {
   double memory_term = 0;
   double interconnect_term = 0;
   double generation_term = 0;
+};
+
+// What is wrong with a node's GPUs.
+struct NodeHealth {
+  std::string rejection;         // Why pods with GPUs must not go there; empty: they may.
+  bool is_last = false;          // Such pods go there only if no other node is left.
+  int64_t untainted = kAllGpus;  // GPUs, in units of the resource, whose device has no taint.
+  bool limits() const { return !rejection.empty() || untainted != kAllGpus; }
 };
 
 class GpuAware : public sdk::Plugin,
@@ -132,9 +152,14 @@ class GpuAware : public sdk::Plugin,
       const sdk::GpuColumns gpus = args_.gpus.ColumnsOf(attempt.cluster(), &attempt.pod().proto());
       const int64_t need = demand->gpus[0].second;
       block.ForEach([&](int i, sdk::Slot slot) {
-        const int64_t free = gpus.Free(slot);
-        if (need <= free) return;
-        reject(uint64_t{1} << i, Lack{0, free, need > gpus.Allocatable(slot), 0});
+        const NodeHealth& health = health_[slot];
+        const int64_t all = gpus.Allocatable(slot);
+        const int64_t total = std::min(all, health.untainted);
+        const int64_t free = std::max<int64_t>(0, total - (all - gpus.Free(slot)));
+        const bool is_ill = all > 0 && !health.rejection.empty();
+        if (!is_ill && need <= free) return;
+        reject(uint64_t{1} << i, is_ill ? Lack{Lack::kHealth, 0, true, 0, health.rejection}
+                                        : Lack{0, free, need > total, 0, ""});
         left.candidates &= ~(uint64_t{1} << i);
       });
     } else {
@@ -143,6 +168,7 @@ class GpuAware : public sdk::Plugin,
       const uint64_t without = without_gpus_.Bits(0, block, has_none);
       reject(left.candidates & without, Lack{0, 0, true, 0});
       left.candidates &= ~without;
+      if (nodes_limited_ > 0) RejectIllNodes(*demand, attempt.cluster().nodes(), reject, &left);
       for (size_t k = 0; k < demand->gpus.size() && left.candidates != 0; ++k) {
         const int64_t need = demand->gpus[k].second;
         if (!demand->columns[k]) {  // No node has any.
@@ -199,7 +225,7 @@ class GpuAware : public sdk::Plugin,
     std::vector<std::vector<sdk::ScoreTerm>> explained;
     for (const sdk::Slot slot : nodes) {
       std::vector<sdk::ScoreTerm>& terms = explained.emplace_back();
-      if (gpus.Allocatable(slot) <= 0) continue;
+      if (gpus.Allocatable(slot) <= 0 || health_[slot].is_last) continue;
       const NodeTerms& facts = facts_[slot];
       terms = {{"free", TermsOf(gpus, slot).free},
                {"memory", facts.memory_term},
@@ -254,6 +280,8 @@ class GpuAware : public sdk::Plugin,
     nodes_lacking_memory_ = 0;
     has_gpus_.clear();
     without_gpus_.Forget();
+    health_.clear();
+    nodes_limited_ = 0;
     malformed_.Clear();
   }
   void OnNodeChanged(sdk::Slot slot) override {
@@ -261,6 +289,7 @@ class GpuAware : public sdk::Plugin,
       facts_.resize(slot + 1);
       lacks_memory_.resize(slot + 1, 0);
       has_gpus_.resize(slot + 1, 0);
+      health_.resize(slot + 1);
     }
     const v1beta1::Node& node = cluster_.node(slot).proto();
     std::vector<sdk::MalformedLabel> malformed;
@@ -272,6 +301,7 @@ class GpuAware : public sdk::Plugin,
     facts.generation_term = static_cast<double>(read.generation.value.value_or(0) * 10);
     facts_[slot] = facts;
     SetLacksMemory(slot, LacksMemory(read));
+    SetHealth(slot, HealthOf(read));
     const std::vector<std::string>& names = args_.gpus.names();
     const bool has = std::any_of(names.begin(), names.end(),
                                  [&](const std::string& name) { return GpusOf(node, name) > 0; });
@@ -285,6 +315,7 @@ class GpuAware : public sdk::Plugin,
   void OnNodeRemoved(sdk::Slot slot, const std::string& name) override {
     facts_[slot] = NodeTerms();
     SetLacksMemory(slot, false);
+    SetHealth(slot, NodeHealth());
     for (sdk::UnknownNodes* unknown : UnknownFacts()) unknown->Forget(slot);
     malformed_.Forget(absl::StrCat("node ", name));
   }
@@ -341,13 +372,76 @@ class GpuAware : public sdk::Plugin,
   }
   bool CouldTake(const std::vector<std::pair<std::string, int64_t>>& demand,
                  const v1beta1::Node& node) const {
+    const sdk::NodeFacts facts = reader_.Of(node, nullptr);  // Malformed labels were reported.
+    const NodeHealth health = HealthOf(facts);
     for (const auto& [name, need] : demand) {
-      if (GpusOf(node, name) < need) return false;
+      const int64_t usable = name == kNvidiaGpu ? health.untainted : kAllGpus;
+      if (std::min(GpusOf(node, name), usable) < need) return false;
     }
-    return !LacksMemory(reader_.Of(node, nullptr));  // Malformed labels were reported before.
+    return health.rejection.empty() && !LacksMemory(facts);
+  }
+
+  // What is wrong with the node's GPUs, as far as this plugin is to mind it.
+  NodeHealth HealthOf(const sdk::NodeFacts& facts) const {
+    NodeHealth health;
+    if (args_.on_ill_node == OnIllNode::kIgnore) return health;
+    std::vector<std::string> certain;
+    for (const sdk::GpuProblem& problem :
+         facts.gpu_problems.value.value_or(std::vector<sdk::GpuProblem>())) {
+      health.is_last |= problem.certainty != sdk::GpuProblem::Certainty::kCounted;
+      if (problem.certainty == sdk::GpuProblem::Certainty::kCertain)
+        certain.push_back(problem.what);
+    }
+    if (args_.on_ill_node == OnIllNode::kReject && !certain.empty())
+      health.rejection = absl::StrCat("GPUs are ill: ", absl::StrJoin(certain, ", "));
+    health.untainted = UntaintedGpus(facts);
+    return health;
+  }
+  // In units of nvidia.com/gpu. With MIG these units are parts of GPUs, and taints do not count.
+  static int64_t UntaintedGpus(const sdk::NodeFacts& facts) {
+    const sdk::GpuSharing sharing = facts.sharing.value.value_or(sdk::GpuSharing());
+    const bool is_mig = sharing.kind == sdk::GpuSharing::Kind::kMigSingle ||
+                        sharing.kind == sdk::GpuSharing::Kind::kMigMixed;
+    if (facts.tainted_gpus.value.value_or(0) == 0 || is_mig || !facts.gpus.known()) return kAllGpus;
+    return (*facts.gpus.value - *facts.tainted_gpus.value) * sharing.replicas;
+  }
+  void SetHealth(sdk::Slot slot, NodeHealth health) {
+    nodes_limited_ += (health.limits() ? 1 : 0) - (health_[slot].limits() ? 1 : 0);
+    health_[slot] = std::move(health);
+  }
+  // Rejects nodes of `left` with ill GPUs, and those with too few free GPUs that have no taint.
+  // Removes them from `left`. A running pod may use a tainted GPU, which only the kubelet knows:
+  // all are assumed to use others.
+  template <typename Reject>
+  void RejectIllNodes(const Demand& demand, const sdk::NodeTable& nodes, const Reject& reject,
+                      sdk::NodeBlock* left) const {
+    uint64_t rejected = 0;
+    left->ForEachThat([&](sdk::Slot slot) { return health_[slot].limits(); },
+                      [&](int i, sdk::Slot slot) {
+                        if (const std::optional<Lack> lack = LackOfHealth(demand, nodes, slot)) {
+                          reject(uint64_t{1} << i, *lack);
+                          rejected |= uint64_t{1} << i;
+                        }
+                      });
+    left->candidates &= ~rejected;
+  }
+  std::optional<Lack> LackOfHealth(const Demand& demand, const sdk::NodeTable& nodes,
+                                   sdk::Slot slot) const {
+    const NodeHealth& health = health_[slot];
+    if (!health.rejection.empty()) return Lack{Lack::kHealth, 0, true, 0, health.rejection};
+    for (size_t k = 0; k < demand.gpus.size(); ++k) {
+      if (demand.gpus[k].first != kNvidiaGpu || !demand.columns[k]) continue;
+      const sdk::ExtendedColumn& column = nodes.extended[*demand.columns[k]];
+      const int64_t total = std::min(column.allocatable[slot], health.untainted);
+      const int64_t free = std::max<int64_t>(0, total - column.requested[slot]);
+      const int64_t need = demand.gpus[k].second;
+      if (need > free) return Lack{k, free, need > total, 0, ""};
+    }
+    return std::nullopt;
   }
 
   sdk::Verdict VerdictOf(const Demand& demand, const Lack& lack) const {
+    if (lack.resource == Lack::kHealth) return sdk::Verdict::Unresolvable(lack.illness);
     if (lack.resource == Lack::kMemory) {
       return sdk::Verdict::Unresolvable(absl::StrCat("insufficient GPU memory: need ",
                                                      args_.min_memory_gb, "GB, available ",
@@ -363,10 +457,10 @@ class GpuAware : public sdk::Plugin,
     double free = 0;
     double total = 0;
   };
-  // A node without GPUs scores 0; a term without a label adds nothing.
+  // A node without GPUs, or with ill ones, scores 0; a term without a label adds nothing.
   Terms TermsOf(const sdk::GpuColumns& gpus, sdk::Slot slot) const {
     const int64_t allocatable = gpus.Allocatable(slot);
-    if (allocatable <= 0) return {};
+    if (allocatable <= 0 || health_[slot].is_last) return {};
     const NodeTerms& facts = facts_[slot];
     const double allocated_percent = std::clamp(
         100.0 * static_cast<double>(gpus.Requested(slot)) / static_cast<double>(allocatable), 0.0,
@@ -379,8 +473,9 @@ class GpuAware : public sdk::Plugin,
   void Log(const sdk::PodView& pod, const sdk::GpuColumns& gpus, const sdk::NodeView& node,
            const Terms& terms) const {
     const int64_t allocatable = gpus.Allocatable(node.slot());
-    if (allocatable <= 0) {
-      VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid() << ": no GPUs, score 0";
+    if (allocatable <= 0 || health_[node.slot()].is_last) {
+      VLOG(4) << "GPUAware: node " << node.name() << " pod " << pod.uid()
+              << (allocatable <= 0 ? ": no GPUs, score 0" : ": ill GPUs, score 0");
       return;
     }
     const NodeTerms& facts = facts_[node.slot()];
@@ -398,12 +493,23 @@ class GpuAware : public sdk::Plugin,
   std::vector<NodeTerms> facts_;       // By slot.
   std::vector<uint8_t> lacks_memory_;  // By slot: below minGPUMemoryGB.
   int64_t nodes_lacking_memory_ = 0;
-  std::vector<uint8_t> has_gpus_;  // By slot: of any of the resources.
+  std::vector<uint8_t> has_gpus_;   // By slot: of any of the resources.
+  std::vector<NodeHealth> health_;  // By slot.
+  int64_t nodes_limited_ = 0;       // Where health limits what pods get.
   // The same nodes for all pods, so one set.
   mutable sdk::NodeSets<int> without_gpus_;
   mutable sdk::NodeMemo<int64_t> scores_;
   sdk::MalformedValues malformed_{kName};
 };
+
+OnIllNode ReadOnIllNode(const sdk::ArgsObject& root) {
+  const std::string text = root.String("illNodes", "reject");
+  if (text == "score-last") return OnIllNode::kScoreLast;
+  if (text == "ignore") return OnIllNode::kIgnore;
+  if (text != "reject")
+    root.Problem("illNodes", sdk::NotSupported(text, {"ignore", "reject", "score-last"}));
+  return OnIllNode::kReject;
+}
 
 Args ReadArgs(const sdk::ArgsObject& root) {
   Args args;
@@ -412,6 +518,7 @@ Args ReadArgs(const sdk::ArgsObject& root) {
     root.Problem("minGPUMemoryGB",
                  absl::StrCat("Invalid value: ", args.min_memory_gb, ": must not be negative"));
   }
+  args.on_ill_node = ReadOnIllNode(root);
   args.gpus = sdk::GpuResources::Read(root);
   args.facts = sdk::ReadNodeFactsOptions(root);
   args.facts.checks_generations = true;
@@ -438,9 +545,10 @@ sdk::PluginDescriptor Descriptor() {
   d.wake_up_events = {
       sdk::WakeOn("Pod", {Event::ACTION_DELETE, Event::ACTION_UPDATE_POD_SCALE_DOWN}),
       sdk::WakeOn("Node", {Event::ACTION_ADD, Event::ACTION_UPDATE_NODE_ALLOCATABLE,
-                           Event::ACTION_UPDATE_NODE_LABEL}),
+                           Event::ACTION_UPDATE_NODE_LABEL, Event::ACTION_UPDATE_NODE_CONDITION}),
       sdk::WakeOn(sdk::kResourceSlices, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER})};
   d.needed_fields = sdk::NodeFactsFields();
+  d.needed_fields.push_back("Node.status.conditions");  // Ill GPUs.
   sdk::DeclareGpuClaims(&d.declared_resources);
   d.metrics = {
       {kUnknownNodesMetric,

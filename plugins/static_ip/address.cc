@@ -151,6 +151,13 @@ bool AddressSet::Contains(const Address& address) const {
          Range{std::prev(it)->first, std::prev(it)->second}.Contains(address);
 }
 
+std::optional<Address> AddressSet::LowestIn(const Range& range) const {
+  if (Contains(range.first)) return range.first;
+  const auto next = runs_.upper_bound(range.first);
+  if (next == runs_.end() || !range.Contains(next->first)) return std::nullopt;
+  return next->first;
+}
+
 AddressSet AddressSet::Intersection(const Range& range) const {
   AddressSet both;
   for (const auto& [first, last] : runs_) {

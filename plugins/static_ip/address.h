@@ -55,6 +55,8 @@ class AddressSet {
   bool Contains(const Address& address) const;
   bool empty() const { return runs_.empty(); }
   const Address& lowest() const { return runs_.begin()->first; }  // requires !empty()
+  // Costs the logarithm of the runs.
+  std::optional<Address> LowestIn(const Range& range) const;
   size_t runs() const { return runs_.size(); }
   AddressSet Intersection(const Range& range) const;
 

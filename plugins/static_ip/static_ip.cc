@@ -2,17 +2,21 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "plugin_host/sdk/custom_objects.h"
 #include "plugin_host/sdk/pod_parts.h"
 #include "plugin_host/sdk/queueing_hint.h"
 #include "plugin_host/sdk/validation.h"
 #include "plugins/static_ip/address_book.h"
+#include "plugins/static_ip/cni.h"
+#include "plugins/static_ip/cni_pools.h"
 #include "plugins/static_ip/reservation_keeper.h"
 
 namespace outboard::static_ip {
@@ -29,6 +33,8 @@ constexpr const char* kAnnotations[] = {"outboard/static-ip", "outboard/static-i
 const char kArgsSchema[] = R"json({
   "type": "object", "additionalProperties": false,
   "properties": {
+    "cni": {"type": "string", "enum": ["none", "antrea", "calico", "hybridnet", "kube-ovn", "spiderpool"],
+      "default": "none", "description": "The CNI that gives pods their IPs."},
     "releasePolicy": {"type": "string", "enum": ["Never", "OnScaleDown", "OnDelete"],
       "default": "OnScaleDown", "description": "When an IP is released, if neither pod nor pool has a policy."},
     "releaseAfter": {"type": "string", "default": "10s",
@@ -37,15 +43,20 @@ const char kArgsSchema[] = R"json({
       "The same, while its StatefulSet exists and has no pod with a higher ordinal."}}})json";
 
 struct Args {
+  Cni cni = Cni::kNone;
   ReleasePolicy policy = ReleasePolicy::kOnScaleDown;
   ReleaseTimes times;
 };
 
 // The result of PreFilter. Reserve looks pools up by name again, because they may change.
 struct Choice : sdk::AttemptState {
-  uint64_t version = 0;            // of the cluster cache at which `pools` are valid
+  uint64_t version = 0;            // of the cluster cache at which pointers are valid
   std::vector<const Pool*> pools;  // one of them must serve the node
+  std::optional<Address> address;  // that a pool must serve; absent: any free one
   Verdict rejection;               // if none does
+  // If the CNI keeps the pod's IP: in place of all above.
+  bool is_kept_by_cni = false;
+  std::vector<NodeDemand> demands;
 };
 
 class StaticIp : public sdk::Plugin,
@@ -56,18 +67,24 @@ class StaticIp : public sdk::Plugin,
                  public sdk::ClusterObserver {
  public:
   StaticIp(Args args, const sdk::PluginContext& context)
-      : policy_(args.policy),
+      : cni_(args.cni),
+        policy_(args.policy),
         cluster_(context.cluster),
         book_(context.cluster),
+        cni_pools_(args.cni, context.cluster),
         keeper_(args.times, &book_, context.cluster, context.pushes) {}
 
   Verdict PreFilter(const sdk::Attempt& attempt, sdk::PreFilterResult* result) const override {
     const IpRequest request = IpRequestOf(attempt.pod().proto(), nullptr);
-    if (!request.wants_ip) return Verdict::Skip();
-    auto choice = std::make_unique<Choice>();
-    Verdict verdict = Choose(attempt.pod(), request, choice.get());
+    Choice choice;
+    choice.version = cluster_.nodes().version;
+    choice.is_kept_by_cni = !IsReservedHere(cni_, attempt.pod().proto());
+    if (!choice.is_kept_by_cni && !request.wants_ip) return Verdict::Skip();
+    Verdict verdict = choice.is_kept_by_cni ? FollowCni(attempt.pod(), request, &choice)
+                                            : Choose(attempt.pod(), request, &choice);
     if (!verdict.ok()) return verdict;
-    attempt.NewFilterState<Choice>() = std::move(*choice);
+    if (choice.is_kept_by_cni && choice.demands.empty()) return Verdict::Skip();
+    attempt.NewFilterState<Choice>() = std::move(choice);
     return verdict;
   }
 
@@ -86,7 +103,7 @@ class StaticIp : public sdk::Plugin,
       choice = attempt.filter_state<Choice>();
     }
     block.ForEach([&](int i, sdk::Slot slot) {
-      if (!IsServed(*choice, slot)) sink.RejectWith(i, choice->rejection);
+      if (const Verdict* rejection = RejectionAt(*choice, slot)) sink.RejectWith(i, *rejection);
     });
   }
 
@@ -94,21 +111,27 @@ class StaticIp : public sdk::Plugin,
                   sdk::ReserveAnswer* answer) override {
     const sdk::PodView& pod = attempt.pod();
     const IpRequest request = IpRequestOf(pod.proto(), nullptr);
-    if (!request.wants_ip) return Verdict::Success();
+    if (!request.wants_ip || !IsReservedHere(cni_, pod.proto())) return Verdict::Success();
     // The choice of PreFilter may be outdated.
     Choice choice;
     Verdict verdict = Choose(pod, request, &choice);
     if (!verdict.ok()) return verdict;
-    if (!IsServed(choice, node.slot())) return choice.rejection;
+    if (const Verdict* rejection = RejectionAt(choice, node.slot())) return *rejection;
     const Reservation* reserved = book_.ReservedFor(pod.namespace_name(), pod.name());
-    if (reserved != nullptr) return Renew(*reserved, pod, node, answer);
+    if (reserved != nullptr) {
+      Renew(*reserved, pod, node, answer);
+      TellCni(pod, *reserved->address, choice.pools.front()->name, answer);
+      return Verdict::Success();
+    }
     for (const Pool* pool : choice.pools) {
       if (!Serves(*pool, node.slot())) continue;
-      const Address address = pool->free.lowest();
+      const std::optional<Address> address = cni_pools_.LowestAt(node.slot(), pool->free);
+      if (!address) continue;
       answer->effects.push_back(
-          sdk::CreateObject(kReservations, "", NameOf(address),
-                            MakeReservation(address, pool->name, OwnerOf(pod), node.name(),
+          sdk::CreateObject(kReservations, "", NameOf(*address),
+                            MakeReservation(*address, pool->name, OwnerOf(pod), node.name(),
                                             PolicyOf(pod, request, *pool))));
+      TellCni(pod, *address, pool->name, answer);
       return Verdict::Success();
     }
     return choice.rejection;
@@ -137,15 +160,26 @@ class StaticIp : public sdk::Plugin,
 
   void OnReset() override {
     book_.Clear();
+    cni_pools_.Clear();
     keeper_.Clear();
   }
-  void OnNodeChanged(sdk::Slot slot) override { book_.SetNode(slot); }
-  void OnPodChanged(const sdk::PodRecord& pod) override { book_.SetPod(pod); }
-  void OnPodRemoved(const sdk::PodRecord& pod) override { book_.RemovePod(pod); }
+  void OnNodeChanged(sdk::Slot slot) override {
+    book_.SetNode(slot);
+    cni_pools_.SetNode(slot);
+  }
+  void OnPodChanged(const sdk::PodRecord& pod) override {
+    book_.SetPod(pod);
+    cni_pools_.SetPod(pod.pod);
+  }
+  void OnPodRemoved(const sdk::PodRecord& pod) override {
+    book_.RemovePod(pod);
+    cni_pools_.RemovePod(pod.pod);
+  }
   void OnObjectChanged(const v1beta1::ClusterObject* old,
                        const v1beta1::ClusterObject& object) override {
     if (!object.has_generic_object()) return;
     const v1beta1::GenericObject& custom = object.generic_object();
+    cni_pools_.SetObject(custom);
     if (custom.resource() == kPools) book_.SetPool(custom);
     if (custom.resource() != kReservations) return;
     book_.SetReservation(custom);
@@ -154,6 +188,7 @@ class StaticIp : public sdk::Plugin,
   void OnObjectRemoved(const v1beta1::ClusterObject& object) override {
     if (!object.has_generic_object()) return;
     const v1beta1::GenericObject& custom = object.generic_object();
+    cni_pools_.RemoveObject(custom);
     if (custom.resource() == kPools) book_.RemovePool(custom.name());
     if (custom.resource() != kReservations) return;
     if (const Reservation* reservation = book_.Find(custom.name())) keeper_.OnRemoved(*reservation);
@@ -165,14 +200,63 @@ class StaticIp : public sdk::Plugin,
   static bool Serves(const Pool& pool, sdk::Slot slot) {
     return slot < pool.serves.size() && pool.serves[slot] != 0;
   }
-  static bool IsServed(const Choice& choice, sdk::Slot slot) {
-    return std::any_of(choice.pools.begin(), choice.pools.end(),
-                       [&](const Pool* pool) { return Serves(*pool, slot); });
+  // Null if the pod may run there.
+  const Verdict* RejectionAt(const Choice& choice, sdk::Slot slot) const {
+    if (choice.is_kept_by_cni) {
+      const auto unmet =
+          std::find_if(choice.demands.begin(), choice.demands.end(),
+                       [&](const NodeDemand& demand) { return !demand.IsMetBy(slot); });
+      return unmet == choice.demands.end() ? nullptr : &unmet->rejection;
+    }
+    const bool is_served =
+        std::any_of(choice.pools.begin(), choice.pools.end(), [&](const Pool* pool) {
+          if (!Serves(*pool, slot)) return false;
+          return choice.address ? cni_pools_.CanServe(slot, *choice.address)
+                                : cni_pools_.LowestAt(slot, pool->free).has_value();
+        });
+    return is_served ? nullptr : &choice.rejection;
+  }
+
+  // The nodes on which the CNI can give the pod the IP that it keeps, as far as known.
+  Verdict FollowCni(const sdk::PodView& pod, const IpRequest& request, Choice* choice) const {
+    Verdict verdict = cni_pools_.DemandsOf(pod, request.wants_ip, &choice->demands);
+    if (!verdict.ok()) return verdict;
+    // Antrea's pools do not say which nodes can use them. A StaticIPPool of the same name may.
+    PoolNames named;
+    if (cni_ == Cni::kAntrea) {
+      if (const std::string* pools = sdk::FindValue(pod.proto().annotations(), kAntreaPools))
+        named = absl::StrSplit(*pools, absl::ByAnyChar(", "), absl::SkipEmpty());
+    }
+    if (!request.pool.empty()) named = {request.pool};
+    NodeDemand demand;
+    for (const std::string& name : named) {
+      const auto pool = book_.pools().find(name);
+      if (pool != book_.pools().end()) {
+        demand.any_of.push_back(&pool->second.serves);
+      } else if (!request.pool.empty()) {
+        return Verdict::Unresolvable(
+            absl::StrCat("StaticIPPool ", sdk::Quote(name), " does not exist"));
+      }
+    }
+    if (demand.any_of.empty()) return verdict;
+    demand.rejection =
+        Verdict::Unresolvable(absl::StrCat("node cannot use StaticIPPool ", QuotedList(named)));
+    choice->demands.push_back(std::move(demand));
+    return verdict;
+  }
+
+  // Lets the CNI give the pod this IP. It reads the pod when the kubelet creates the sandbox, which
+  // is after the bind. If the pod is not bound, the annotation stays, and the next attempt
+  // overwrites it.
+  void TellCni(const sdk::PodView& pod, const Address& address, const std::string& pool,
+               sdk::ReserveAnswer* answer) const {
+    const sdk::PodPatch patch = PatchFor(cni_, pod.proto(), address, pool);
+    if (!patch.annotations.empty())
+      answer->effects.push_back(sdk::PatchPod("static-ip-annotation", patch));
   }
 
   // Chooses the pools that can provide the pod's IP, or returns why there is none.
   Verdict Choose(const sdk::PodView& pod, const IpRequest& request, Choice* choice) const {
-    choice->version = cluster_.nodes().version;
     if (const Reservation* reserved = book_.ReservedFor(pod.namespace_name(), pod.name())) {
       const std::string ip = absl::StrCat("reserved IP ", ToText(*reserved->address));
       const sdk::PodRecord* user = book_.UserOf(*reserved);
@@ -186,6 +270,7 @@ class StaticIp : public sdk::Plugin,
             absl::StrCat(ip, ": StaticIPPool ", sdk::Quote(reserved->pool), " does not exist"));
       }
       choice->pools = {pool};
+      choice->address = reserved->address;
       choice->rejection = Verdict::Unresolvable(absl::StrCat(ip, " cannot be served here"));
       return Verdict::Success();
     }
@@ -210,11 +295,11 @@ class StaticIp : public sdk::Plugin,
   }
 
   // Updates the reservation that the pod has, for its new uid and node.
-  Verdict Renew(const Reservation& reserved, const sdk::PodView& pod, const sdk::NodeView& node,
-                sdk::ReserveAnswer* answer) const {
+  void Renew(const Reservation& reserved, const sdk::PodView& pod, const sdk::NodeView& node,
+             sdk::ReserveAnswer* answer) const {
     if (reserved.owner.pod_uid == pod.uid() && reserved.node == node.name() &&
         reserved.has_finalizer) {
-      return Verdict::Success();
+      return;
     }
     const auto* stored = cluster_.objects().Find<v1beta1::GenericObject>(
         sdk::CustomKey(kReservations, "", reserved.name));
@@ -228,14 +313,12 @@ class StaticIp : public sdk::Plugin,
     if (!finalizers.is_array()) finalizers = json::array();
     if (!reserved.has_finalizer) finalizers.push_back(kFinalizer);
     answer->effects.push_back(sdk::ReplaceObject(*stored, whole));
-    return Verdict::Success();
   }
 
   static Owner OwnerOf(const sdk::PodView& pod) {
     Owner owner{std::string(pod.namespace_name()), std::string(pod.name()), std::string(pod.uid()),
                 ""};
-    if (pod.proto().has_controller() && pod.proto().controller().kind() == "StatefulSet")
-      owner.stateful_set = pod.proto().controller().name();
+    if (IsOfStatefulSet(pod.proto())) owner.stateful_set = pod.proto().controller().name();
     return owner;
   }
   // Pods of other controllers get a new name each time, so none would return for the IP.
@@ -247,9 +330,11 @@ class StaticIp : public sdk::Plugin,
     return pool.spec.policy.value_or(policy_);
   }
 
+  const Cni cni_;
   const ReleasePolicy policy_;
   const sdk::ClusterView cluster_;
   AddressBook book_;
+  CniPools cni_pools_;
   ReservationKeeper keeper_;
   const Verdict no_free_ip_ =
       Verdict::Unresolvable("no free static IP in a pool that node can serve");
@@ -257,6 +342,7 @@ class StaticIp : public sdk::Plugin,
 
 Args ReadArgs(const sdk::ArgsObject& root) {
   Args args;
+  args.cni = ReadCni(root);
   const std::string policy = root.String("releasePolicy", PolicyName(args.policy));
   if (const std::optional<ReleasePolicy> parsed = ParsePolicy(policy)) {
     args.policy = *parsed;
@@ -295,11 +381,18 @@ sdk::PluginDescriptor Descriptor() {
     d.needed_fields.push_back(sdk::AnnotationField(key));
     reserve.add_any_field_set(absl::StrCat("metadata.annotations['", key, "']"));
   }
+  for (const char* key : kPoolAnnotations) d.needed_fields.push_back(sdk::AnnotationField(key));
   d.interests = {std::move(reserve)};
   d.declared_resources = {
       sdk::UsesResource(kPools, {}),
       sdk::UsesResource(kReservations, {Resource::VERB_CREATE, Resource::VERB_UPDATE,
                                         Resource::VERB_UPDATE_STATUS, Resource::VERB_DELETE})};
+  for (const std::string& resource : CniResources()) {
+    d.declared_resources.push_back(sdk::UsesResource(resource, {}));
+    d.declared_resources.back().set_optional(true);
+    d.wake_up_events.push_back(
+        sdk::WakeOn(resource, {Event::ACTION_ADD, Event::ACTION_UPDATE_OTHER}));
+  }
   d.signature = sdk::SignedParts(
       d.needed_fields, {"metadata.labels['outboard/static-ip']", "metadata.ownerReferences",
                         "metadata.name if metadata.labels['outboard/static-ip']"});

@@ -33,12 +33,15 @@ std::string Text(const std::vector<NetworkLevel>& levels) {
 std::string Text(const std::vector<GpuIsland>& islands) {
   if (islands.empty()) return "none";
   return absl::StrJoin(islands, ", ", [](std::string* out, const GpuIsland& island) {
-    absl::StrAppend(out, island.gpus, " GPUs");
+    absl::StrAppend(out, GpusInWords(island.gpus));
     if (island.ids != 0) absl::StrAppend(out, " (", FormatGpuIds(island.ids), ")");
   });
 }
-std::string Text(const std::vector<std::string>& problems) {
-  return problems.empty() ? "none" : absl::StrJoin(problems, "; ");
+std::string Text(const std::vector<GpuProblem>& problems) {
+  if (problems.empty()) return "none";
+  return absl::StrJoin(problems, "; ", [](std::string* out, const GpuProblem& problem) {
+    absl::StrAppend(out, problem.what);
+  });
 }
 std::string Text(double value) { return absl::StrCat(value); }
 // With a unit.
@@ -63,6 +66,8 @@ FactLine Line(const char* name, const Fact<T>& fact, const char* publishers) {
 
 }  // namespace
 
+std::string GpusInWords(int64_t gpus) { return absl::StrCat(gpus, gpus == 1 ? " GPU" : " GPUs"); }
+
 std::vector<FactLine> DescribeFacts(const NodeFacts& facts) {
   return {
       Line("model", facts.model, kGpuPublishers),
@@ -85,7 +90,7 @@ std::vector<FactLine> DescribeFacts(const NodeFacts& facts) {
           "price per hour", facts.price,
           "an administrator's label or price list; CostOptimized also reads OpenCost and Karpenter "
           "through Prometheus"),
-      Line("GPU problems", facts.gpu_problems, "the kubelet; NVSentinel, EKS, AKS"),
+      Line("GPU problems", facts.gpu_problems, "the kubelet; NVSentinel, EKS, AKS, HyperPod"),
   };
 }
 

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_PLUGIN_HOST_SDK_NODE_FACTS_DESCRIBE_H_
 #define OUTBOARD_PLUGIN_HOST_SDK_NODE_FACTS_DESCRIBE_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct FactLine {
   std::string publishers;  // Who would publish it; only of an unknown fact.
 };
 
+// `1 GPU`, `8 GPUs`.
+std::string GpusInWords(int64_t gpus);
 // All facts, in the order of NodeFacts.
 std::vector<FactLine> DescribeFacts(const NodeFacts& facts);
 

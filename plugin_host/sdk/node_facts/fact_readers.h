@@ -20,6 +20,8 @@ namespace outboard::sdk {
 inline constexpr int64_t kMaxGpus = 4096;
 // Far above any real GPU; keeps scores far from the limits of int64.
 inline constexpr double kMaxMemoryGb = 1e6;
+// Origin of facts from ResourceSlices.
+inline constexpr char kSliceOrigin[] = "ResourceSlice of gpu.nvidia.com";
 // Of CUDA's compute capabilities.
 inline constexpr int64_t kMaxCapability = 1000;
 
@@ -90,8 +92,10 @@ struct GpuSources {
 
 // Fills in everything about GPUs but their problems.
 void ReadGpus(const GpuSources& from, NodeFacts* facts);
-Fact<std::vector<std::string>> ReadGpuProblems(const GpuSources& from,
-                                               const std::vector<BadCondition>& conditions);
+Fact<std::vector<GpuProblem>> ReadGpuProblems(const GpuSources& from,
+                                              const std::vector<BadCondition>& conditions);
+// Unknown without ResourceSlices.
+Fact<int64_t> ReadTaintedGpus(const GpuSources& from);
 Fact<NetworkLevel> ReadNvlinkDomain(const LabelReader& labels,
                                     const std::vector<std::string>& first);
 Fact<std::vector<NetworkLevel>> ReadNetwork(const LabelReader& labels,

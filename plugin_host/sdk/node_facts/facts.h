@@ -70,6 +70,18 @@ struct NetworkLevel {
 enum class CapacityType { kOnDemand, kSpot, kReserved };
 const char* CapacityTypeName(CapacityType type);
 
+// Something that is wrong with a node's GPUs.
+struct GpuProblem {
+  enum class Certainty {
+    kCounted,    // The node offers fewer GPUs because of it; those that are left work.
+    kSuspected,  // New pods on the node may suffer.
+    kCertain,    // Its publisher says that no new pod should use the node's GPUs.
+  };
+  std::string what;  // `condition GpuMemWatch=True (NVSentinel)`
+  Certainty certainty = Certainty::kCounted;
+  friend bool operator==(const GpuProblem&, const GpuProblem&) = default;
+};
+
 struct NodeFacts {
   // The product as published, such as `NVIDIA-H100-80GB-HBM3`, `nvidia-l4` (GKE), `h100`
   // (Karpenter). With several models on the node: unknown.
@@ -96,7 +108,10 @@ struct NodeFacts {
   // An hour of the node, in the currency of the source.
   Fact<double> price;
   // What is wrong with its GPUs; known and empty: nothing, according to its status.
-  Fact<std::vector<std::string>> gpu_problems;
+  Fact<std::vector<GpuProblem>> gpu_problems;
+  // GPUs in ResourceSlices that no new pod may use, because of a device taint. They may still be
+  // in the node's allocatable resources, which another component writes.
+  Fact<int64_t> tainted_gpus;
 
   friend bool operator==(const NodeFacts&, const NodeFacts&) = default;
 };

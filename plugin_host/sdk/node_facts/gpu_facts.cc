@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "plugin_host/sdk/node_facts/describe.h"
 #include "plugin_host/sdk/node_facts/fact_readers.h"
 #include "plugin_host/sdk/node_facts/node_labels.h"
 
@@ -17,7 +18,6 @@ namespace names = node_labels;
 using SharingKind = GpuSharing::Kind;
 
 constexpr char kNumberOfMib[] = "a number of MiB";
-constexpr char kSliceOrigin[] = "ResourceSlice of gpu.nvidia.com";
 constexpr char kTopologies[] = "nvlink, nvswitch or pcie";
 // Device plugins' resources of whole GPUs.
 constexpr const char* kGpuResources[] = {"nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915",
@@ -297,7 +297,7 @@ void ConcludeTopology(const GpuSources& from, NodeFacts* facts) {
   } else if (whole_name) {
     board = BoardOfProduct(ParseGpuProduct(*facts->model.value), gpus.value);
     origin = facts->model.origin;
-    if (gpus.known()) absl::StrAppend(&origin, ", ", *gpus.value, " GPUs");
+    if (gpus.known()) absl::StrAppend(&origin, ", ", GpusInWords(*gpus.value));
   }
   if (board.topology == GpuTopology::kUnknown && from.instance != nullptr) {
     const InstanceType& type = from.instance->second;

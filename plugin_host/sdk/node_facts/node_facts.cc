@@ -148,6 +148,7 @@ NodeFacts NodeFactsReader::Of(const v1beta1::Node& node,
   facts.capacity_type = ReadCapacityType(node.labels(), malformed);
   facts.price = ReadPrice(node, {options_.price_list.get(), nullptr}, malformed);
   facts.gpu_problems = ReadGpuProblems(from, options_.bad_conditions);
+  facts.tainted_gpus = ReadTaintedGpus(from);
   return facts;
 }
 

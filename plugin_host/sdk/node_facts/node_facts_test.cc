@@ -8,11 +8,13 @@
 #include <utility>
 #include <vector>
 
+#include "plugin_host/sdk/node_facts/describe.h"
 #include "plugin_host/sdk/testing/builders.h"
 
 namespace outboard::sdk::node_facts_test {
 namespace {
 
+using Certainty = GpuProblem::Certainty;
 using testing::NodeBuilder;
 
 class NodeFactsTest : public ::testing::Test {
@@ -157,7 +159,7 @@ TEST_F(NodeFactsTest, IllGpus) {
   v1beta1::Node node = NodeBuilder("n").Allocatable({{"nvidia.com/gpu", "7"}});
   EXPECT_FALSE(ReadNode(node).gpu_problems.known()) << "neither capacity nor conditions";
   (*node.mutable_capacity()->mutable_scalar())["nvidia.com/gpu"] = 7;
-  EXPECT_EQ(ReadNode(node).gpu_problems.value, std::vector<std::string>());
+  EXPECT_EQ(ReadNode(node).gpu_problems.value, std::vector<GpuProblem>());
   (*node.mutable_capacity()->mutable_scalar())["nvidia.com/gpu"] = 8;
   const auto add = [&](const char* type, v1beta1::ConditionStatus status) {
     v1beta1::Condition& condition = *node.add_conditions();
@@ -169,15 +171,57 @@ TEST_F(NodeFactsTest, IllGpus) {
   add("AcceleratedHardwareReady", v1beta1::CONDITION_STATUS_FALSE);
   add("Rusty", v1beta1::CONDITION_STATUS_TRUE);
   EXPECT_EQ(ReadNode(node).gpu_problems.value,
-            (std::vector<std::string>{"condition GpuNvlinkWatch=True",
-                                      "condition AcceleratedHardwareReady=False",
-                                      "1 of 8 nvidia.com/gpu not allocatable"}));
+            (std::vector<GpuProblem>{
+                {"condition GpuNvlinkWatch=True (NVSentinel)", Certainty::kCertain},
+                {"condition AcceleratedHardwareReady=False (EKS)", Certainty::kCertain},
+                {"1 of 8 nvidia.com/gpu not allocatable", Certainty::kCounted}}));
   // An administrator's condition replaces the known polarity.
   const NodeFacts own = ReadNode(node, R"({"nodeFacts": {"badConditions": [
     {"type": "Rusty"}, {"type": "AcceleratedHardwareReady", "status": "True"}]}})");
   EXPECT_EQ(own.gpu_problems.value,
-            (std::vector<std::string>{"condition GpuNvlinkWatch=True", "condition Rusty=True",
-                                      "1 of 8 nvidia.com/gpu not allocatable"}));
+            (std::vector<GpuProblem>{
+                {"condition GpuNvlinkWatch=True (NVSentinel)", Certainty::kCertain},
+                {"condition Rusty=True (nodeFacts.badConditions)", Certainty::kCertain},
+                {"1 of 8 nvidia.com/gpu not allocatable", Certainty::kCounted}}));
+}
+
+TEST_F(NodeFactsTest, WhatOnlyMayBeIllIsSuspected) {
+  v1beta1::Node node = NodeBuilder("n");
+  v1beta1::Condition& condition = *node.add_conditions();
+  condition.set_type("IBLinkFlapping");
+  condition.set_status(v1beta1::CONDITION_STATUS_TRUE);
+  EXPECT_EQ(
+      ReadNode(node).gpu_problems.value,
+      (std::vector<GpuProblem>{{"condition IBLinkFlapping=True (AKS)", Certainty::kSuspected}}));
+  const auto labelled = [this](const char* health) {
+    const std::string label = "sagemaker.amazonaws.com/node-health-status";
+    return ReadNode(NodeBuilder("n").Label(label, health)).gpu_problems.value;
+  };
+  EXPECT_FALSE(labelled("Schedulable").has_value()) << "nothing else was looked at";
+  for (const auto& [health, certainty] :
+       std::map<std::string, Certainty>{{"Unschedulable", Certainty::kCertain},
+                                        {"UnschedulablePendingReboot", Certainty::kCertain},
+                                        {"Resting", Certainty::kSuspected}}) {
+    const auto problems = labelled(health.c_str());
+    ASSERT_TRUE(problems.has_value()) << health;
+    EXPECT_EQ(problems->front().certainty, certainty) << health;
+  }
+}
+
+TEST_F(NodeFactsTest, DescriptionsCountOneGpu) {
+  EXPECT_EQ(
+      Read({{"nvidia.com/gpu.product", "NVIDIA-A100-SXM4-40GB"}, {"nvidia.com/gpu.count", "1"}})
+          .topology.origin,
+      "label nvidia.com/gpu.product, 1 GPU");
+  const NodeFacts facts = ReadNode(
+      NodeBuilder("n").Label("nvidia.com/gpu-island.a", "1").Label("nvidia.com/gpu-island.b", "2"));
+  for (const FactLine& line : DescribeFacts(facts)) {
+    if (line.fact == "NVLink islands") {
+      EXPECT_EQ(line.value, "2 GPUs, 1 GPU");
+      return;
+    }
+  }
+  FAIL() << "no line about islands";
 }
 
 }  // namespace

@@ -75,6 +75,8 @@ inline constexpr char kOkePreemptible[] = "oci.oraclecloud.com/oke-is-preemptibl
 // Health: docs.aws.amazon.com/sagemaker, "Resilience-related Kubernetes labels" of HyperPod.
 inline constexpr char kHyperPodHealth[] = "sagemaker.amazonaws.com/node-health-status";
 inline constexpr char kHyperPodGood[] = "Schedulable";
+// Unschedulable, UnschedulablePendingReplacement, UnschedulablePendingReboot.
+inline constexpr char kHyperPodBad[] = "Unschedulable";
 
 }  // namespace outboard::sdk::node_labels
 

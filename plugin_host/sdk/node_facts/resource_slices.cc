@@ -43,6 +43,10 @@ double MemoryOf(const json& device) {
   return bytes.ok() && *bytes > 0 ? std::round(static_cast<double>(*bytes) / kBytesPerGb) : 0;
 }
 
+// The effect None only informs: DeviceTaintEffect of k8s.io/api/resource/v1. NVIDIA's driver uses
+// it for errors that are not critical: device_health.go of NVIDIA/k8s-dra-driver-gpu.
+bool KeepsPodsAway(const json& taint) { return TextAt(taint, {"effect"}) != "None"; }
+
 std::optional<SliceGpu> ReadGpu(const json& device) {
   // v1beta1 has the fields in `basic`.
   const json* basic = JsonAt(device, {"basic"});
@@ -63,7 +67,8 @@ std::optional<SliceGpu> ReadGpu(const json& device) {
   if (capability.size() > 1) gpu.minor = ParseCount(capability[1], kMaxCapability).value_or(0);
   gpu.memory_gb = MemoryOf(content);
   const json* taints = JsonAt(content, {"taints"});
-  gpu.tainted = taints != nullptr && taints->is_array() && !taints->empty();
+  gpu.tainted = taints != nullptr && taints->is_array() &&
+                std::any_of(taints->begin(), taints->end(), KeepsPodsAway);
   return gpu;
 }
 

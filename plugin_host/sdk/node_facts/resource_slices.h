@@ -28,7 +28,7 @@ struct SliceGpu {
   std::string architecture;      // `hopper`, `ada-lovelace`
   int64_t major = 0, minor = 0;  // CUDA compute capability.
   double memory_gb = 0;          // Rounded to whole GB.
-  bool tainted = false;          // By the driver, because of an error.
+  bool tainted = false;          // No new pod may use it, because of an error.
 };
 
 // Threading: thread-compatible.

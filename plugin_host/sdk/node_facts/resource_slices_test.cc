@@ -87,12 +87,18 @@ TEST(ResourceSlicesTest, MigDevicesAndTaints) {
   NodeFactsReader reader;
   const std::string mig =
       R"({"name": "gpu-0-mig", "attributes": {"type": {"string": "mig"}, "profile": {"string": "1g.10gb"}}})";
-  const std::string tainted = Device("NVIDIA H100 80GB HBM3", "Hopper", "9.0.0", "81559Mi",
-                                     R"(, "taints": [{"key": "gpu.nvidia.com/xid"}])");
-  reader.SetObject(Slice("s", absl::StrCat(kH100, ",", tainted, ",", mig)));
+  const auto tainted = [](const char* effect) {
+    return Device("NVIDIA H100 80GB HBM3", "Hopper", "9.0.0", "81559Mi",
+                  absl::StrCat(R"(, "taints": [{"key": "gpu.nvidia.com/xid", "effect": ")", effect,
+                               R"("}])"));
+  };
+  reader.SetObject(
+      Slice("s", absl::StrCat(kH100, ",", tainted("NoSchedule"), ",", tainted("None"), ",", mig)));
   const NodeFacts facts = FactsOf(reader, testing::NodeBuilder("n"));
-  EXPECT_EQ(facts.gpus.value, 2);
-  EXPECT_EQ(facts.gpu_problems.value, (std::vector<std::string>{"1 of 2 devices tainted"}));
+  EXPECT_EQ(facts.gpus.value, 3);
+  EXPECT_EQ(facts.tainted_gpus.value, 1) << "the effect None only informs";
+  EXPECT_EQ(facts.gpu_problems.value,
+            (std::vector<GpuProblem>{{"1 of 3 devices tainted", GpuProblem::Certainty::kCounted}}));
 }
 
 TEST(ResourceSlicesTest, WhatCannotBeReadIsAbsent) {

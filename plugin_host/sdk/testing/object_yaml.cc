@@ -27,6 +27,7 @@ bool IsResourceList(const std::string& key) {
 std::string EnumPrefix(const std::string& key) {
   if (key == "operator") return "OPERATOR_";
   if (key == "effect") return "TAINT_EFFECT_";
+  if (key == "status") return "CONDITION_STATUS_";
   if (key == "whenUnsatisfiable") return "WHEN_UNSATISFIABLE_";
   if (key == "preemptionPolicy") return "PREEMPTION_POLICY_";
   if (key == "nodeAffinityPolicy" || key == "nodeTaintsPolicy") return "NODE_INCLUSION_POLICY_";
