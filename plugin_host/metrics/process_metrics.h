@@ -14,9 +14,9 @@ namespace outboard::host_metrics {
 // Threading: thread-safe.
 // Lifetime: any.
 // Errors: omits what it cannot read.
-class ProcessMetrics : public prometheus::Collectable {
+class ProcessMetrics : public ::prometheus::Collectable {
  public:
-  std::vector<prometheus::MetricFamily> Collect() const override;
+  std::vector<::prometheus::MetricFamily> Collect() const override;
 };
 
 }  // namespace outboard::host_metrics

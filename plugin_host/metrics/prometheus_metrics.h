@@ -1,4 +1,5 @@
-// The metrics of one host process, as Prometheus metrics.
+// The metrics of one host process, as Prometheus metrics. ::prometheus is the library prometheus-cpp;
+// outboard::prometheus, which it has nothing to do with, reads a Prometheus server.
 #ifndef OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 
@@ -36,14 +37,14 @@ class PrometheusMetrics : public runtime::MetricSink {
       const sdk::MetricSpec& spec, const std::vector<std::string>& label_values) override;
 
   // What a server exposes; the kernel's figures are read at each scrape.
-  std::vector<std::shared_ptr<prometheus::Collectable>> collectables() const;
+  std::vector<std::shared_ptr<::prometheus::Collectable>> collectables() const;
   // Prometheus' text format, version 0.0.4.
   std::string Text() const;
 
  private:
   class Families;
   const std::shared_ptr<Families> families_;
-  const std::shared_ptr<prometheus::Collectable> process_;
+  const std::shared_ptr<::prometheus::Collectable> process_;
   std::shared_ptr<sdk::Gauge> build_info_;
 };
 

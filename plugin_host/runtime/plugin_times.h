@@ -52,7 +52,7 @@ class PluginTimes {
 
   // Before the plugin's times: `index` counts from 0, without gaps.
   void Add(uint32_t index, std::string plugin);
-  // False: times are of no use, do not measure them.
+  // Whether calls are measured: not without metrics and a limit for slow calls.
   bool enabled() const { return enabled_; }
   // A call took `nanos`, until `end`.
   void Record(uint32_t index, sdk::ExtensionPoint point, int64_t nanos, Clock::time_point end,

@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 
 namespace outboard::workloads {
 namespace {
@@ -53,6 +54,30 @@ constexpr LabelRule kLabelRules[] = {
     {"serving.knative.dev/revision", nullptr, WorkloadType::kService},
 };
 
+// Programs and modules of Python in a container's command.
+struct ProgramRule {
+  const char* name;
+  WorkloadType type;
+};
+constexpr ProgramRule kProgramRules[] = {
+    // PyTorch, torch/distributed: run.py (torchrun), launch.py.
+    {"torchrun", WorkloadType::kTraining},
+    {"torch.distributed.run", WorkloadType::kTraining},
+    {"torch.distributed.launch", WorkloadType::kTraining},
+    {"deepspeed", WorkloadType::kTraining},   // DeepSpeed, bin/deepspeed
+    {"accelerate", WorkloadType::kTraining},  // Hugging Face, src/accelerate/commands
+    {"horovodrun", WorkloadType::kTraining},  // Horovod, horovod/runner
+    {"vllm", WorkloadType::kInference},       // vLLM, vllm/entrypoints/cli
+    {"vllm.entrypoints.openai.api_server", WorkloadType::kInference},
+    {"sglang.launch_server", WorkloadType::kInference},      // SGLang, python/sglang
+    {"text-generation-launcher", WorkloadType::kInference},  // Text Generation Inference, launcher/
+    {"trtllm-serve", WorkloadType::kInference},              // TensorRT-LLM, tensorrt_llm/commands
+    {"tritonserver", WorkloadType::kInference},              // Triton Inference Server
+};
+// A longer command is a script, of which the beginning decides. Bytes of one container.
+constexpr size_t kMaxCommand = 4096;
+constexpr char kBetweenWords[] = " \t\r\n\"'[]{}(),;&|=";
+
 // Kinds of controllers that say neither training nor inference.
 struct KindRule {
   const char* kind;
@@ -81,6 +106,26 @@ bool HasOwnerOf(const v1beta1::Pod& pod, const WorkloadTraits& traits) {
 bool HasPartOf(absl::string_view image_name, const WorkloadTraits& traits) {
   return std::any_of(traits.images.begin(), traits.images.end(),
                      [&](const std::string& part) { return absl::StrContains(image_name, part); });
+}
+
+// Calls match(type) for each known program in the container's command and arguments.
+template <typename Fn>
+void ForEachProgram(const v1beta1::Container& container, const Fn& match) {
+  size_t left = kMaxCommand;
+  for (const auto* texts : {&container.command(), &container.args()}) {
+    for (const absl::string_view text : *texts) {
+      const absl::string_view part = text.substr(0, left);
+      left -= part.size();
+      for (absl::string_view word :
+           absl::StrSplit(part, absl::ByAnyChar(kBetweenWords), absl::SkipEmpty())) {
+        if (const size_t slash = word.rfind('/'); slash != absl::string_view::npos)
+          word.remove_prefix(slash + 1);
+        for (const ProgramRule& rule : kProgramRules) {
+          if (word == rule.name) match(rule.type);
+        }
+      }
+    }
+  }
 }
 
 // The type if exactly one matches.
@@ -151,7 +196,15 @@ WorkloadType RecognizeWorkload(const v1beta1::Pod& pod, const WorkloadRules& rul
     }
   }
   if (const WorkloadType type = OneOf(trains, infers); type != WorkloadType::kNone) return type;
-  if (!trains) {  // Else both match, and images cannot decide it.
+  if (!trains) {  // Else both match, and programs and images cannot decide it.
+    for (const v1beta1::Container& container : pod.containers()) {
+      ForEachProgram(container, [&](WorkloadType type) {
+        (type == WorkloadType::kTraining ? trains : infers) = true;
+      });
+    }
+    if (const WorkloadType type = OneOf(trains, infers); type != WorkloadType::kNone) return type;
+  }
+  if (!trains) {
     for (const v1beta1::Container& container : pod.containers()) {
       const std::string name = ImageName(container.image());
       trains = trains || HasPartOf(name, rules.training);

@@ -28,7 +28,7 @@ struct WorkloadRules {
 };
 const WorkloadRules& DefaultWorkloadRules();
 
-// The type by the pod's labels (WorkloadLabels), its controller's kind and its images; see
+// The type by the pod's labels (WorkloadLabels), its controller's kind, commands and images; see
 // README.md for the order.
 WorkloadType RecognizeWorkload(const v1beta1::Pod& pod, const WorkloadRules& rules);
 

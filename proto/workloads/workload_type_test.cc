@@ -83,6 +83,33 @@ TEST(WorkloadType, PodsOfKnownControllers) {
   }
 }
 
+absl::string_view RecognizedCommand(const std::vector<std::string>& command,
+                                    const std::vector<std::string>& args,
+                                    const std::string& image = "pytorch/pytorch") {
+  v1beta1::Pod pod = PodOf("Job", {{"job-name", "j"}}, image);
+  for (const std::string& word : command) pod.mutable_containers(0)->add_command(word);
+  for (const std::string& word : args) pod.mutable_containers(0)->add_args(word);
+  return WorkloadTypeName(RecognizeWorkload(pod, DefaultWorkloadRules()));
+}
+
+TEST(WorkloadType, ProgramsDecideWhereControllersDoNot) {
+  EXPECT_EQ(RecognizedCommand({"torchrun", "--nnodes=2", "train.py"}, {}), "training");
+  EXPECT_EQ(RecognizedCommand({"/opt/conda/bin/torchrun"}, {"x.py"}), "training");
+  EXPECT_EQ(RecognizedCommand({"bash", "-c"}, {"cd /app && deepspeed --num_gpus 8 x.py"}),
+            "training");
+  EXPECT_EQ(RecognizedCommand({"python", "-m", "torch.distributed.run", "x.py"}, {}), "training");
+  EXPECT_EQ(RecognizedCommand({"vllm", "serve", "m"}, {}), "inference");
+  EXPECT_EQ(RecognizedCommand({}, {"python3 -m sglang.launch_server --tp 4"}), "inference");
+  // Programs are stronger than images.
+  EXPECT_EQ(RecognizedCommand({"torchrun", "x.py"}, {}, "team/inference-tools"), "training");
+  // Neither a part of a word, nor both.
+  EXPECT_EQ(RecognizedCommand({"python", "torchrunner.py"}, {}), "batch");
+  EXPECT_EQ(RecognizedCommand({"sh", "-c", "torchrun x.py; vllm serve"}, {}), "batch");
+  // Only the beginning of a script counts.
+  EXPECT_EQ(RecognizedCommand({"sh", "-c", std::string(5000, '#') + " torchrun x.py"}, {}),
+            "batch");
+}
+
 TEST(WorkloadType, ImagesDecideWhereControllersDoNot) {
   EXPECT_EQ(Recognized("ReplicaSet", {}, "vllm/vllm-openai:v0.8.0"), "inference");
   EXPECT_EQ(Recognized("Job", {}, "team/bert-train"), "training");
