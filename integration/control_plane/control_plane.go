@@ -43,6 +43,9 @@ type Options struct {
 	// KWOK plays the kubelet of every node, or of the nodes that KWOKNodes, a label selector, selects.
 	KWOK      bool
 	KWOKNodes string
+	// KWOKStages is a file with Stages of KWOK. Empty: KWOK's own, by which pods of a Job have succeeded as soon as they
+	// run.
+	KWOKStages string
 	// TokenUsers get a token instead of a client certificate, besides those of SpareCores.
 	TokenUsers []string
 	// SpareCores leaves the cores to schedulers, which elsewhere do not share them with etcd and the API server:
@@ -331,10 +334,14 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 		return err
 	}
 	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
+	stages := c.options.KWOKStages
+	if stages == "" {
+		stages = os.DevNull // Ignores the configuration of this machine's user.
+	}
 	p, err := c.StartProcess("kwok", c.tools.KWOK,
 		"--kubeconfig="+kubeconfig, "--manage-all-nodes="+strconv.FormatBool(c.options.KWOKNodes == ""),
 		"--manage-nodes-with-label-selector="+c.options.KWOKNodes, "--server-address="+address,
-		"--config=/dev/null") // Ignores the configuration of this machine's user.
+		"--config="+stages)
 	if err != nil {
 		return err
 	}

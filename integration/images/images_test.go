@@ -25,10 +25,10 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	for container, want := range map[string]struct{ program, dockerfile, sources string }{
-		"shim":   {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto logging shim"},
-		"host":   {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto logging plugin_host plugins"},
+		"shim":       {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto logging shim"},
+		"host":       {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto logging plugin_host plugins"},
 		"node-probe": {"outboard-node-probe", "Dockerfile.node-probe", "CMakeLists.txt proto logging shim plugin_host plugins node_probe"},
-		"claims": {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host"},
+		"claims":     {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host"},
 	} {
 		image := images[container]
 		dockerfile, err := os.ReadFile(filepath.Join(root, want.dockerfile))

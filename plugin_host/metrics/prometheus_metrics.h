@@ -1,5 +1,5 @@
-// The metrics of one host process, as Prometheus metrics. ::prometheus is the library prometheus-cpp;
-// outboard::prometheus, which it has nothing to do with, reads a Prometheus server.
+// The metrics of one host process, as Prometheus metrics. ::prometheus is the library
+// prometheus-cpp; outboard::prometheus, which it has nothing to do with, reads a Prometheus server.
 #ifndef OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 #define OUTBOARD_PLUGIN_HOST_METRICS_PROMETHEUS_METRICS_H_
 

@@ -18,7 +18,7 @@ namespace outboard::cost_optimized {
 std::string ArgsSchema();
 
 struct Args {
-  // kClassic: the formula of before 0.1.0, in which spot nodes are better for every pod.
+  // kClassic: the former formula, in which spot nodes are better for every pod.
   enum class Formula { kRelative, kClassic };
   Formula formula = Formula::kRelative;
   CheapHours hours;

@@ -418,13 +418,11 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
   // The annotations about the start decide when a pod may start, not where.
   d.signature = std::vector<std::string>{
-      "spec.containers",
       "spec.priorityClassName",
-      "metadata.ownerReferences",
-      absl::StrCat("metadata.labels['", sdk::kWorkloadTypeLabel, "']"),
       absl::StrCat("metadata.labels['", kSpotKey, "']"),
       absl::StrCat("metadata.annotations['", kSpotKey, "']"),
       absl::StrCat("metadata.annotations['", kCheckpointingAnnotation, "']")};
+  for (std::string& part : sdk::WorkloadTypeParts()) d.signature->push_back(std::move(part));
   d.metrics = {
       {kUnknownNodesMetric, sdk::MetricType::kGauge, {"profile"}, "Nodes whose price is unknown."},
       {kPriceAgeMetric,

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "plugins/cost_optimized/price_reader.h"
 
 namespace outboard::cost_optimized::price_query_test {

@@ -196,18 +196,18 @@ TEST_F(MetricScoreTest, NodesThatComeAndGo) {
 }
 
 TEST_F(MetricScoreTest, EveryArgReachesTheReader) {
-  Start(R"({"name": "a", "query": "sum by (node) (x)", "direction": "higher", "maxAge": "90s",
+  Start(R"json({"name": "a", "query": "sum by (node) (x)", "direction": "higher", "maxAge": "90s",
             "period": "30s", "nodeLabels": ["node", "host"]},
-           {"name": "b", "query": "y", "direction": "lower"})");
+           {"name": "b", "query": "y", "direction": "lower"})json");
   ASSERT_EQ(seen_.size(), 2u);
-EXPECT_EQ(seen_[0].read.server.address, "http://p:9090");
-EXPECT_EQ(seen_[0].read.query, "sum by (node) (x)");
-EXPECT_EQ(seen_[0].read.lookback, absl::Seconds(90));
-EXPECT_EQ(seen_[0].read.period, absl::Seconds(30));
-EXPECT_EQ(seen_[0].node_labels, (std::vector<std::string>{"node", "host"}));
-EXPECT_EQ(seen_[0].report.label_values, std::vector<std::string>{"a"});
-EXPECT_EQ(seen_[1].read.period, absl::Seconds(15));
-EXPECT_EQ(seen_[1].node_labels, prometheus::DefaultNodeLabels());
+  EXPECT_EQ(seen_[0].read.server.address, "http://p:9090");
+  EXPECT_EQ(seen_[0].read.query, "sum by (node) (x)");
+  EXPECT_EQ(seen_[0].read.lookback, absl::Seconds(90));
+  EXPECT_EQ(seen_[0].read.period, absl::Seconds(30));
+  EXPECT_EQ(seen_[0].node_labels, (std::vector<std::string>{"node", "host"}));
+  EXPECT_EQ(seen_[0].report.label_values, std::vector<std::string>{"a"});
+  EXPECT_EQ(seen_[1].read.period, absl::Seconds(15));
+  EXPECT_EQ(seen_[1].node_labels, prometheus::DefaultNodeLabels());
 }
 
 }  // namespace outboard::metric_score::metric_score_test
