@@ -8,9 +8,8 @@
 
 namespace outboard::framework {
 
-// Equal for pods of one group, different for others; empty: the pod declares none. Reads the fields
-// of all dialects that plugins support (plugin_host/sdk/pod_groups.h), in their order of
-// precedence; a test compares the two. `pod` has all annotations. Pure.
+// Equal for pods of one group, different for others; empty: the pod declares none. Knows all
+// dialects that plugins support (proto/workloads/pod_group_name.h). `pod` has all annotations. Pure.
 std::string DeclaredGroup(const v1beta1::Pod& pod);
 
 }  // namespace outboard::framework

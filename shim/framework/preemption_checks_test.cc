@@ -1,13 +1,10 @@
 // What the shim knows itself about preemptions: groups, disruption budgets, recent evictions.
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "shim/framework/disruption_budgets.h"
 #include "shim/framework/eviction_limits.h"
@@ -70,23 +67,6 @@ TEST(DeclaredGroup, DiffersByNamespaceNameDialectAndController) {
   other = pod;
   (*other.mutable_labels())[kLabels[0]] = "h";
   EXPECT_EQ(DeclaredGroup(other), DeclaredGroup(PodWith(true, kLabels[0], "h")));
-}
-
-// The plugins' list, in another process and library.
-TEST(DeclaredGroup, ReadsWhatPluginsRead) {
-  std::ifstream file("plugin_host/sdk/pod_groups.cc");
-  ASSERT_TRUE(file.good());
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
-  // Each group's name comes from one of these calls, or from the Job labels.
-  size_t references = 0;
-  for (size_t at = text.find(" Ref(GroupDialect::"); at != text.npos;
-       at = text.find(" Ref(GroupDialect::", at + 1))
-    ++references;
-  EXPECT_EQ(references, 8u) << "a new dialect? DeclaredGroup must know it too";
-  for (const char* key : kLabels)
-    EXPECT_TRUE(absl::StrContains(text, absl::StrCat("\"", key, "\"")));
-  for (const char* key : kAnnotations)
-    EXPECT_TRUE(absl::StrContains(text, absl::StrCat("\"", key, "\"")));
 }
 
 kube::ClusterObjectPtr Budget(const std::string& name, const std::string& app, int32_t allowed,
