@@ -68,7 +68,7 @@ struct Lack {
   int64_t available = 0;
   bool for_good = false;  // Evicting pods does not help.
   double memory_gb = 0;
-  std::string illness;
+  std::string illness = {};
 
   static constexpr size_t kMemory = ~size_t{0};
   static constexpr size_t kHealth = kMemory - 1;

@@ -400,8 +400,8 @@ class Objectives : public sdk::Plugin,
     double cost = 0, distance = 0, gpu = 0, cpu = 0;
     double median_cost = 0;
     sdk::GpuColumns gpus;
-    absl::Time now;
-    std::vector<double> metrics;
+    absl::Time now = {};
+    std::vector<double> metrics = {};
     double sum() const {
       return std::accumulate(metrics.begin(), metrics.end(), cost + distance + gpu + cpu);
     }

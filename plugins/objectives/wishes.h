@@ -28,8 +28,8 @@ inline constexpr double kMaxWeight = 1000;
 
 struct Weights {
   double cost = 1, distance = 1, gpu = 1, cpu = 1;
-  std::vector<std::pair<std::string, double>> metrics;  // In the order of the arguments.
-  double* Find(absl::string_view name);                 // Null for an unknown name.
+  std::vector<std::pair<std::string, double>> metrics = {};  // In the order of the arguments.
+  double* Find(absl::string_view name);                      // Null for an unknown name.
   bool any() const;
 };
 

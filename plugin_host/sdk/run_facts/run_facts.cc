@@ -12,8 +12,6 @@
 namespace outboard::sdk {
 namespace {
 
-namespace names = run_labels;
-
 std::optional<bool> ParseKaiPreemptibility(const std::string& text) {
   if (absl::EqualsIgnoreCase(text, "preemptible")) return true;
   // A label does not tell which pods of a semi-preemptible group may be preempted.
@@ -52,7 +50,7 @@ class PodReader {
     return ReadAmount(pod_.annotations(), "annotation ", key, source, absl::Minutes(1), 1);
   }
   RunFact<bool> KaiPreemptibility() {
-    return Read<bool>(pod_.labels(), "label ", names::kKaiPreemptibility,
+    return Read<bool>(pod_.labels(), "label ", run_labels::kKaiPreemptibility,
                       RunSource::kOtherScheduler, ParseKaiPreemptibility,
                       "preemptible, non-preemptible or semi-preemptible");
   }
@@ -116,40 +114,41 @@ std::optional<absl::Duration> DeadlineOf(const v1beta1::Pod& pod) {
 }
 
 void ReadTimes(const v1beta1::Pod& pod, PodReader* reader, RunFacts* facts) {
-  facts->declared_start = reader->Time(names::kStart, RunSource::kOwn);
+  facts->declared_start = reader->Time(run_labels::kStart, RunSource::kOwn);
   if (facts->declared_start.known() &&
       *facts->declared_start.value < absl::FromUnixSeconds(pod.creation_unix_seconds()))
     facts->declared_start = {};
   if (pod.start_unix_seconds() != 0)
     facts->pod_start = {absl::FromUnixSeconds(pod.start_unix_seconds()), RunSource::kPod,
                         "status.startTime"};
-  facts->estimated_end = reader->Time(names::kEstimatedEnd, RunSource::kOwn);
-  facts->run_time = reader->Seconds(names::kRunSeconds, RunSource::kOwn);
-  Else(reader->Minutes(names::kSlurmMinutes, RunSource::kOtherScheduler), &facts->run_time);
+  facts->estimated_end = reader->Time(run_labels::kEstimatedEnd, RunSource::kOwn);
+  facts->run_time = reader->Seconds(run_labels::kRunSeconds, RunSource::kOwn);
+  Else(reader->Minutes(run_labels::kSlurmMinutes, RunSource::kOtherScheduler), &facts->run_time);
   Earlier(DeadlineOf(pod), RunSource::kPod, "spec.activeDeadlineSeconds", &facts->run_limit);
-  Earlier(reader->SecondsLabel(names::kKueueSeconds, RunSource::kOtherScheduler),
+  Earlier(reader->SecondsLabel(run_labels::kKueueSeconds, RunSource::kOtherScheduler),
           &facts->run_limit);
 }
 
 void ReadCheckpoints(PodReader* reader, RunFacts* facts) {
-  facts->checkpointing = reader->Bool(names::kCheckpointing, RunSource::kOwn);
+  facts->checkpointing = reader->Bool(run_labels::kCheckpointing, RunSource::kOwn);
   for (const auto& [key, source] :
-       {std::pair(names::kLastCheckpoint, RunSource::kOwn),
-        std::pair(names::kVolcanoLastCheckpoint, RunSource::kOtherScheduler)}) {
+       {std::pair(run_labels::kLastCheckpoint, RunSource::kOwn),
+        std::pair(run_labels::kVolcanoLastCheckpoint, RunSource::kOtherScheduler)}) {
     if (RunFact<absl::Time> checkpoint = reader->Time(key, source); checkpoint.known())
       facts->checkpoints.push_back(std::move(checkpoint));
   }
-  facts->restart_time = reader->Seconds(names::kRestartSeconds, RunSource::kOwn);
+  facts->restart_time = reader->Seconds(run_labels::kRestartSeconds, RunSource::kOwn);
 }
 
 void ReadPreemptibility(PodReader* reader, RunFacts* facts) {
-  facts->preemptible = reader->Bool(names::kPreemptible, RunSource::kOwn);
+  facts->preemptible = reader->Bool(run_labels::kPreemptible, RunSource::kOwn);
   Else(reader->KaiPreemptibility(), &facts->preemptible);
-  Else(reader->Bool(names::kVolcanoPreemptable, RunSource::kOtherScheduler), &facts->preemptible);
-  Else(reader->BoolLabel(names::kVolcanoPreemptable, RunSource::kOtherScheduler),
+  Else(reader->Bool(run_labels::kVolcanoPreemptable, RunSource::kOtherScheduler),
+       &facts->preemptible);
+  Else(reader->BoolLabel(run_labels::kVolcanoPreemptable, RunSource::kOtherScheduler),
        &facts->preemptible);
   if (facts->preemptible.value.value_or(false)) facts->restartable = facts->preemptible;
-  RunFact<bool> resumes = reader->Bool(names::kAutoResume, RunSource::kTrainingService);
+  RunFact<bool> resumes = reader->Bool(run_labels::kAutoResume, RunSource::kTrainingService);
   if (resumes.value.value_or(false)) Else(std::move(resumes), &facts->restartable);
 }
 
@@ -258,10 +257,11 @@ RunFacts RunFactsReader::Of(const v1beta1::Pod& pod, std::vector<MalformedLabel>
 }
 
 std::vector<std::string> RunAnnotations() {
-  return {names::kCheckpointing,  names::kLastCheckpoint, names::kVolcanoLastCheckpoint,
-          names::kStart,          names::kEstimatedEnd,   names::kRunSeconds,
-          names::kRestartSeconds, names::kPreemptible,    names::kVolcanoPreemptable,
-          names::kSlurmMinutes,   names::kAutoResume};
+  return {
+      run_labels::kCheckpointing,  run_labels::kLastCheckpoint, run_labels::kVolcanoLastCheckpoint,
+      run_labels::kStart,          run_labels::kEstimatedEnd,   run_labels::kRunSeconds,
+      run_labels::kRestartSeconds, run_labels::kPreemptible,    run_labels::kVolcanoPreemptable,
+      run_labels::kSlurmMinutes,   run_labels::kAutoResume};
 }
 
 }  // namespace outboard::sdk
