@@ -395,12 +395,19 @@ std::vector<Rule> MakeRules() {
       {"StaticIP", kPodAnnotation, "k8s.v1.cni.galaxy.io/release-policy",
        Exactly({"immutable", "never", ""})},
       {"StaticIP", kPodAnnotation, "networking.alibaba.com/ip-retain", Bool()},
+      {"StaticIP", kPodAnnotation, "networking.alibaba.com/specified-network", AnyText({"n1"})},
+      {"StaticIP", kPodAnnotation, "ipam.antrea.io/ippools", AnyText({"p1"})},
+      {"StaticIP", kPodAnnotation, "ipam.spidernet.io/ippool", AnyText({R"({"ipv4": ["p1"]})"})},
+      {"StaticIP", kPodAnnotation, "ipam.spidernet.io/ippools", AnyText({R"([{"ipv4": ["p1"]}])"})},
+      {"StaticIP", kPodAnnotation, "ovn.kubernetes.io/ip_pool", AnyText({"10.9.0.1"})},
+      {"StaticIP", kPodAnnotation, "ovn.kubernetes.io/logical_switch", AnyText({"s1"})},
   };
   // The plugins that ask the SDK's node_facts.
   for (const char* plugin :
        {"GPUAware", "GPUModelMatch", "TopologyAwareGPUGate", "WorkloadStrategyScorer"}) {
     const Grammar topology = OneOf({"nvlink", "nvswitch", "pcie"});
     rules.push_back({plugin, kNodeLabel, "gpu-memory-gb", Amount(1e6), kAlways});
+    rules.push_back({plugin, kNodeLabel, "node-cost-per-hour", Amount(kMuch), kAlways});
     rules.push_back({plugin, kNodeLabel, "gpu-interconnect", topology, kAlways});
     rules.push_back({plugin, kNodeLabel, "nvidia.com/gpu-topology", topology, kAlways});
     for (const char* island : {"nvidia.com/gpu-island.a", "nvidia.com/gpu-island.b"})
@@ -449,7 +456,7 @@ const std::vector<Requested>& RequestedPlugins() {
       {"CostOptimized",
        {R"(waiting for cheap hours, (which begin at|at the latest until) [0-9-]+T[0-9:]+Z)"}},
       {"CostAwarePreemptor",
-       {R"(preemption: 0/[0-9]+ nodes are available: [^:]*\.( Training pods that are spared: .*\.)?( Members of gangs that would break: [0-9]+\.)?)",
+       {R"(preemption: 0/[0-9]+ nodes are available: [^:]*\.( Training pods that are spared: .*\.)?( Pods that must not be preempted: [0-9]+\.)?( Members of gangs that would break: [0-9]+\.)?)",
         R"(preemption: gang "[\s\S]*" (has no number of members|would not be complete: [0-9]+ of [0-9]+ members run)\.)"}},
       {"Objectives",
        {R"(latest start [0-9-]+T[0-9:]+Z is past)",

@@ -109,16 +109,25 @@ class Generator {
   const T& OneOf(const std::vector<T>& values) {
     return values[Below(values.size())];
   }
-  // The values that rules at this place may read, each with some chance.
+  // The values that rules at this place may read, each with some chance. Rules of several plugins
+  // about one key are one value.
   void Fill(Where where, google::protobuf::Map<std::string, std::string>* values) {
-    for (const Rule& rule : Rules()) {
-      if (rule.where != where || Below(5) > 1) continue;
+    static const auto& rules_by_key = *[] {
+      auto* by_key = new std::map<Where, std::map<std::string, std::vector<const Rule*>>>();
+      for (const Rule& rule : Rules()) (*by_key)[rule.where][rule.key].push_back(&rule);
+      return by_key;
+    }();
+    const auto at = rules_by_key.find(where);
+    if (at == rules_by_key.end()) return;
+    for (const auto& [key, rules] : at->second) {
+      if (Below(5) > 1) continue;
+      const Rule& rule = *OneOf(rules);
       const uint64_t kind = Below(3);
       const std::vector<std::string>& pool = kind == 0 || (kind == 2 && rule.grammar.absurd.empty())
                                                  ? rule.grammar.good
                                              : kind == 1 ? AbsurdValues()
                                                          : rule.grammar.absurd;
-      (*values)[rule.key] = OneOf(pool);
+      (*values)[key] = OneOf(pool);
     }
   }
   v1beta1::Node MakeNode(uint64_t i) {

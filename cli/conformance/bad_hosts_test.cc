@@ -100,6 +100,14 @@ std::function<void(Wrongness*)> Scoring(std::function<void(ScoreResponse*)> chan
   };
 }
 
+// Warnings refuse nothing.
+bool IsRefused(const ConfigureResponse& response) {
+  return std::any_of(response.problems().begin(), response.problems().end(),
+                     [](const ConfigProblem& problem) {
+                       return problem.severity() != ConfigProblem::SEVERITY_WARNING;
+                     });
+}
+
 // The header of a call about an attempt at an exact version; null for other calls.
 CallHeader* ExactHeader(Message* message) {
   if (auto* request = As<PreFilterRequest>(message)) return request->mutable_header();
@@ -507,7 +515,7 @@ std::vector<BadHost> BadHosts() {
            const auto* configure = As<ConfigureRequest>(request);
            const auto* said = As<ConfigureResponse>(static_cast<const Message&>(*response));
            absl::MutexLock lock(&wrong->mu);
-           if (configure != nullptr && !configure->validate_only() && !said->problems().empty())
+           if (configure != nullptr && !configure->validate_only() && IsRefused(*said))
              wrong->synced.insert(configure->session_id());
          };
          wrong->hooks.on_request = [wrong](Message* message) {

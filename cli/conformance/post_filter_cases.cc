@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "cli/conformance/answers.h"
@@ -135,25 +136,28 @@ absl::Status PostFilter(const Kit& kit) {
   return any ? absl::OkStatus() : Skipped("the host rejects none of the kit's pods on all nodes");
 }
 
-// A group of the first pending pods, of which the host may know nothing else.
+// A group of pending pods, of which the host may know nothing else; the most important one first.
 absl::Status GroupPostFilter(const Kit& kit) {
   Session session(kit);
   CONFORMANCE_TRY(session.Open(MakeCluster()));
-  const auto& pending = session.cluster().pending;
+  std::vector<const Pod*> pods;
+  for (const Pod& pod : session.cluster().pending) pods.push_back(&pod);
+  std::stable_sort(pods.begin(), pods.end(),
+                   [](const Pod* a, const Pod* b) { return a->priority() > b->priority(); });
   PostFilterRequest request;
   *request.mutable_header() = session.Header(1);
   request.mutable_group()->set_name("conformance default/group");
-  request.mutable_group()->set_namespace_(pending[0].namespace_());
-  for (int i = 0; i < kMembers; ++i) request.mutable_group()->add_pod_uids(pending[i].uid());
+  request.mutable_group()->set_namespace_(pods[0]->namespace_());
+  for (int i = 0; i < kMembers; ++i) request.mutable_group()->add_pod_uids(pods[i]->uid());
   request.mutable_group()->set_needed(kMembers);
   if (kit.HasAlgorithm()) {
     Round round;
-    CONFORMANCE_TRY(RunRound(session, 1, pending[0].uid(), &round));
+    CONFORMANCE_TRY(RunRound(session, 1, pods[0]->uid(), &round));
   }
   const auto answer = session.Call(request);
   CONFORMANCE_TRY(ExpectOk(answer));
   CONFORMANCE_TRY(
-      CheckAnswer({session, pending[0], &request.group(), EXTENSION_POINT_POD_GROUP_POST_FILTER},
+      CheckAnswer({session, *pods[0], &request.group(), EXTENSION_POINT_POD_GROUP_POST_FILTER},
                   answer.message));
   // Read-only: the same question has the same answer.
   const auto again = session.Call(request);

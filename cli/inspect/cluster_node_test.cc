@@ -55,7 +55,8 @@ class Server : public kube::ApiClient {
 
 std::vector<std::string> KindsOf(const ClusterNode& node) {
   std::vector<std::string> kinds;
-  for (const json& item : json::parse(node.manifest)["items"])
+  const json manifest = json::parse(node.manifest);
+  for (const json& item : manifest["items"])
     kinds.push_back(item.value("kind", "") + " " + item.value("apiVersion", ""));
   return kinds;
 }
