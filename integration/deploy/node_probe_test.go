@@ -126,20 +126,13 @@ func TestAProbeWritesOnlyToItsNode(t *testing.T) {
 	c.policyIsTyped(probe)
 	first, nowhere := c.boundToken(probe, probe, &pods[0]), c.boundToken(probe, probe, nil)
 
-	// The policy is effective a moment after it is created.
-	patch := func(client kubernetes.Interface, node, text string) error {
-		_, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, []byte(text), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	nodes := guarded{probe, func(client kubernetes.Interface, node string, text []byte) error {
+		_, err := client.CoreV1().Nodes().Patch(t.Context(), node, types.MergePatchType, text, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
-	}
-	denied := func(client kubernetes.Interface, node, text string) error {
-		err := patch(client, node, text)
-		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+probe+"'") {
-			return nil
-		}
-		return fmt.Errorf("%s of %s, want a denial by the policy: %v", text, node, err)
-	}
+	}}
 	mine := `{"metadata":{"annotations":{"` + islandsKey + `":"pcie 0","` + podGPUsKey + `":""}}}`
-	c.eventually(func() error { return denied(c.clientWith(first), "gpu-2", mine) })
+	// The policy is effective a moment after it is created.
+	c.eventually(func() error { return nodes.denied(c.clientWith(first), "gpu-2", mine) })
 
 	socket := c.servePodResources()
 	kubeconfig := c.kubeconfigOf("probe", first)
@@ -157,34 +150,54 @@ func TestAProbeWritesOnlyToItsNode(t *testing.T) {
 		t.Errorf("annotations of another node: %v", got)
 	}
 
-	own := c.clientWith(first)
-	if err := patch(own, "gpu-1", mine); err != nil {
-		t.Errorf("its own annotations: %v", err)
-	}
-	for _, text := range []string{
-		`{"metadata":{"annotations":{"example.com/other":"changed"}}}`,
-		`{"metadata":{"annotations":{"example.com/other":null}}}`,
+	nodes.writesOnly(c, c.clientWith(first), c.clientWith(nowhere), "gpu-1", mine,
 		`{"metadata":{"annotations":{"example.com/new":""}}}`,
-		`{"metadata":{"annotations":null}}`,
 		`{"metadata":{"labels":{"nvidia.com/gpu.present":null}}}`,
 		`{"metadata":{"labels":{"node-role.kubernetes.io/control-plane":""}}}`,
-		`{"metadata":{"finalizers":["example.com/keep"]}}`,
-		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"1d4f7c0e-0000-4000-8000-000000000001"}]}}`,
 		`{"spec":{"unschedulable":true}}`,
-		`{"spec":{"taints":null}}`,
-	} {
-		if err := denied(own, "gpu-1", text); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := denied(c.clientWith(nowhere), "gpu-1", mine); err != nil {
-		t.Errorf("a token without a pod: %v", err)
-	}
+		`{"spec":{"taints":null}}`)
 	// Other users are not concerned.
-	if err := patch(c.client, "gpu-2", `{"spec":{"unschedulable":true}}`); err != nil {
+	if err := nodes.patch(c.client, "gpu-2", []byte(`{"spec":{"unschedulable":true}}`)); err != nil {
 		t.Errorf("another user: %v", err)
 	}
 	c.usesItsRight()
+}
+
+// guarded are the objects that an admission policy guards.
+type guarded struct {
+	policy string
+	// patch asks for a merge patch of the named one, as a dry run.
+	patch func(client kubernetes.Interface, name string, text []byte) error
+}
+
+func (g guarded) denied(client kubernetes.Interface, name, text string) error {
+	err := g.patch(client, name, []byte(text))
+	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "ValidatingAdmissionPolicy '"+g.policy+"'") {
+		return nil
+	}
+	return fmt.Errorf("%s of %s, want a denial by the policy: %v", text, name, err)
+}
+
+// writesOnly: the client may make the patch `mine` of its object, none of `others`, and none that touches what belongs to
+// someone else; a token without a pod may not even make `mine`.
+func (g guarded) writesOnly(c *cluster, own, nowhere kubernetes.Interface, name, mine string, others ...string) {
+	c.Helper()
+	if err := g.patch(own, name, []byte(mine)); err != nil {
+		c.Errorf("its own annotations: %v", err)
+	}
+	for _, text := range append(others,
+		`{"metadata":{"annotations":{"example.com/other":"changed"}}}`,
+		`{"metadata":{"annotations":{"example.com/other":null}}}`,
+		`{"metadata":{"annotations":null}}`,
+		`{"metadata":{"finalizers":["example.com/keep"]}}`,
+		`{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":"1d4f7c0e-0000-4000-8000-000000000001"}]}}`) {
+		if err := g.denied(own, name, text); err != nil {
+			c.Error(err)
+		}
+	}
+	if err := g.denied(nowhere, name, mine); err != nil {
+		c.Errorf("a token without a pod: %v", err)
+	}
 }
 
 // policyIsTyped: the API server finds no mistake in the policy's expressions.
