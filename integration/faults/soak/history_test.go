@@ -3,6 +3,8 @@ package soak
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,12 +67,10 @@ type record struct {
 
 	// The lease: who holds it, and who wrote it last. Empty: free.
 	holder, writer string
-	// When another client than a replica last deleted or overwrote the lease, and whose it was.
-	theft  time.Time
-	victim string
-	// How long the API server was stopped since the theft, and since when it is stopped (zero: it runs).
-	stopped   time.Duration
-	stopBegan time.Time
+	// Each replica's last theft: another client than a replica deleted or overwrote the lease while it had it. The one
+	// that takes the lease next may lose it, too, before the first has learned of its loss.
+	thefts    map[string]*theft
+	stopBegan time.Time // since when the API server is stopped; zero: it runs
 	// When nodes were deleted.
 	gone map[string]time.Time
 
@@ -78,9 +78,14 @@ type record struct {
 	result   *Result // of which it fills the part that it sees
 }
 
+type theft struct {
+	at      time.Time
+	stopped time.Duration // of the API server since then, in stops that are over
+}
+
 // follow starts at revision 1 and ends with the test.
 func follow(t *testing.T, etcdURL string, load *load, result *Result) *record {
-	r := &record{load: load, replay: checker.NewReplay(), gone: map[string]time.Time{}, result: result, lastBind: time.Now()}
+	r := &record{load: load, replay: checker.NewReplay(), gone: map[string]time.Time{}, thefts: map[string]*theft{}, result: result, lastBind: time.Now()}
 	r.replay.ForgetDeleted = true
 	r.replay.OnBind = r.bound
 	ctx, cancel := context.WithCancel(context.Background())
@@ -142,7 +147,7 @@ func (r *record) apply(event *clientv3.Event) error {
 // lease: a replica takes the lease only when it is free or has expired. What others do with it is a theft.
 func (r *record) lease(holder, writer string) {
 	if !isReplica(writer) && isReplica(r.writer) {
-		r.theft, r.victim, r.stopped = time.Now(), r.writer, 0
+		r.thefts[r.writer] = &theft{at: time.Now()}
 	}
 	if holder != "" && holder != r.holder && isReplica(writer) {
 		r.result.Leaders++
@@ -150,6 +155,7 @@ func (r *record) lease(holder, writer string) {
 	if holder == "" {
 		writer = ""
 	}
+	delete(r.thefts, writer) // It has the lease again.
 	r.holder, r.writer = holder, writer
 }
 
@@ -163,15 +169,38 @@ func (r *record) apiServerStops() {
 func (r *record) apiServerGoesOn() {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.stopped, r.stopBegan = r.stopped+r.stopsFor(), time.Time{}
+	for _, t := range r.thefts {
+		t.stopped = r.stoppedSince(t)
+	}
+	r.stopBegan = time.Time{}
 }
 
-// stopsFor is the part of the present stop that came after the theft. The caller holds the mutex.
-func (r *record) stopsFor() time.Duration {
+// stoppedSince returns how long the API server was stopped since a theft. The caller holds the mutex.
+func (r *record) stoppedSince(t *theft) time.Duration {
 	if r.stopBegan.IsZero() {
-		return 0
+		return t.stopped
 	}
-	return min(time.Since(r.stopBegan), time.Since(r.theft))
+	return t.stopped + min(time.Since(r.stopBegan), time.Since(t.at))
+}
+
+// mayNotKnow says whether a replica's lease was stolen so recently that it may not have learned of it. The caller holds
+// the mutex.
+func (r *record) mayNotKnow(user string) bool {
+	t := r.thefts[user]
+	return t != nil && time.Since(t.at)-r.stoppedSince(t) < theftGrace
+}
+
+// describeThefts says what is known of the thefts, for a failure. The caller holds the mutex.
+func (r *record) describeThefts() string {
+	if len(r.thefts) == 0 {
+		return "no lease was taken away"
+	}
+	var texts []string
+	for _, user := range slices.Sorted(maps.Keys(r.thefts)) {
+		t := r.thefts[user]
+		texts = append(texts, fmt.Sprintf("%v after a theft from %s (the API server was stopped for %v since then)", time.Since(t.at), user, r.stoppedSince(t)))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // bound judges a bind. The caller holds the mutex.
@@ -195,12 +224,12 @@ func (r *record) bound(bind checker.Bind) {
 	}
 	switch {
 	case r.writer == user:
-	case r.victim == user && time.Since(r.theft)-r.stopped-r.stopsFor() < theftGrace:
+	case r.mayNotKnow(user):
 		r.result.AfterTheft++
 	default:
 		r.result.Unfenced++
-		r.example("%s was bound by %s at revision %d, when the lease's holder was %q, of %q; %v after a theft from %q; the API server was stopped for %v since then",
-			bind.Pod.Name, user, bind.Revision, r.holder, r.writer, time.Since(r.theft), r.victim, r.stopped+r.stopsFor())
+		r.example("%s was bound by %s at revision %d, when the lease's holder was %q, of %q; %s",
+			bind.Pod.Name, user, bind.Revision, r.holder, r.writer, r.describeThefts())
 	}
 }
 
