@@ -56,13 +56,13 @@ void Evaluator::PreFilter(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   std::set<std::string> allowed;
   std::vector<std::string> restricting;
   bool restricted = false;
+  PluginTimes::Evaluation times(&profile.times(), v1beta1::EXTENSION_POINT_PRE_FILTER,
+                                sdk::LogName(sdk::PodView(&pod)));
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_FILTER)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
     sdk::PreFilterResult result;
-    const sdk::Attempt view = View(attempt, index, pod, now);
-    const Verdict verdict =
-        profile.times().Measure(index, v1beta1::EXTENSION_POINT_PRE_FILTER, sdk::LogName(view),
-                                [&] { return plugin.pre_filter->PreFilter(view, &result); });
+    const Verdict verdict = plugin.pre_filter->PreFilter(View(attempt, index, pod, now), &result);
+    times.Ended(index);
     if (verdict.skip()) {
       attempt.skip_filter[index] = 1;
       continue;
@@ -120,12 +120,12 @@ void Evaluator::PreScore(AttemptRecord& attempt, const PodRecord& pod, absl::Tim
   response->Clear();
   const Profile& profile = *attempt.profile;
   attempt.skip_score.assign(profile.plugins().size(), 0);
+  PluginTimes::Evaluation times(&profile.times(), v1beta1::EXTENSION_POINT_PRE_SCORE,
+                                sdk::LogName(sdk::PodView(&pod)));
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_PRE_SCORE)) {
     const ProfilePlugin& plugin = profile.plugins()[index];
-    const sdk::Attempt view = View(attempt, index, pod, now);
-    const Verdict verdict =
-        profile.times().Measure(index, v1beta1::EXTENSION_POINT_PRE_SCORE, sdk::LogName(view),
-                                [&] { return plugin.pre_score->PreScore(view, nodes); });
+    const Verdict verdict = plugin.pre_score->PreScore(View(attempt, index, pod, now), nodes);
+    times.Ended(index);
     if (verdict.skip()) {
       attempt.skip_score[index] = 1;
       response->add_skipped(plugin.name);
@@ -155,39 +155,6 @@ void FillTerms(const sdk::Attempt& attempt, const sdk::ScorePlugin& plugin,
   }
 }
 
-// Times of Score with Normalize: plugins follow each other without a gap, so that one reading of
-// the clock ends a call and begins the next.
-class ScoreTimer {
- public:
-  // `nanos`: memory to reuse.
-  ScoreTimer(PluginTimes* times, const std::vector<uint32_t>& plugins, std::vector<int64_t>* nanos)
-      : times_(*times), plugins_(plugins), nanos_(*nanos) {
-    if (!times_.enabled()) return;
-    nanos_.assign(plugins.size(), 0);
-    last_ = PluginTimes::Clock::now();
-  }
-  // The call of plugin `i` ended.
-  void Ended(size_t i) {
-    if (!times_.enabled()) return;
-    const PluginTimes::Clock::time_point now = PluginTimes::Clock::now();
-    nanos_[i] += (now - last_) / std::chrono::nanoseconds(1);
-    last_ = now;
-  }
-  void Record(const sdk::LogName& pod) const {
-    if (!times_.enabled()) return;
-    for (size_t i = 0; i < plugins_.size(); ++i) {
-      if (nanos_[i] > 0)
-        times_.Record(plugins_[i], v1beta1::EXTENSION_POINT_SCORE, nanos_[i], last_, pod);
-    }
-  }
-
- private:
-  PluginTimes& times_;
-  const std::vector<uint32_t>& plugins_;
-  std::vector<int64_t>& nanos_;
-  PluginTimes::Clock::time_point last_;
-};
-
 }  // namespace
 
 bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Time now,
@@ -199,9 +166,9 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
   std::erase_if(scored_, [&](uint32_t plugin) { return attempt.skip_score[plugin] != 0; });
   scores_.resize(scored_.size() * n);
   auto row = [&](size_t i) { return absl::Span<int64_t>(scores_.data() + i * n, n); };
-  ScoreTimer timer(&profile.times(), scored_, &score_nanos_);
+  PluginTimes::Evaluation times(&profile.times(), v1beta1::EXTENSION_POINT_SCORE,
+                                sdk::LogName(sdk::PodView(&pod)));
   auto fail = [&](const ProfilePlugin& plugin, absl::string_view stage, const Verdict& verdict) {
-    timer.Record(sdk::LogName(sdk::PodView(&pod)));
     FillErrorStatus(plugin.name,
                     absl::StrCat("running ", stage, " plugins: plugin ", sdk::Quote(plugin.name),
                                  " failed with: ", ErrorText(verdict)),
@@ -218,17 +185,16 @@ bool Evaluator::RunScores(AttemptRecord& attempt, const PodRecord& pod, absl::Ti
       std::fill_n(row(i).begin(), n, 0);
       verdict = plugin.score->Score(View(attempt, scored_[i], pod, now), nodes, row(i));
     }
-    timer.Ended(i);
+    times.Ended(scored_[i]);
     if (!verdict.ok()) return fail(plugin, "Score", verdict);
   }
   for (size_t i = 0; i < scored_.size(); ++i) {
     const ProfilePlugin& plugin = profile.plugins()[scored_[i]];
     const Verdict verdict =
         plugin.score->Normalize(View(attempt, scored_[i], pod, now), nodes, row(i));
-    timer.Ended(i);
+    times.Ended(scored_[i]);
     if (!verdict.ok()) return fail(plugin, "Normalize on Score", verdict);
   }
-  timer.Record(sdk::LogName(sdk::PodView(&pod)));
   for (size_t i = 0; i < scored_.size(); ++i) {
     const absl::Span<const int64_t> scores = row(i);
     // One check for all; searches the first wrong one only if there is one.

@@ -18,6 +18,7 @@
 #include "plugin_host/cache/cluster_cache.h"
 #include "plugin_host/runtime/attempt_record.h"
 #include "plugin_host/runtime/node_verdict_cache.h"
+#include "plugin_host/runtime/plugin_times.h"
 #include "plugin_host/runtime/profile.h"
 #include "plugin_host/sdk/filter_block.h"
 #include "plugin_host/sdk/plugin.h"
@@ -177,9 +178,6 @@ class Evaluator {
                                                        v1beta1::PreemptionCandidates* candidates)>;
   static void RunPostFilter(const Profile& profile, sdk::ExtensionPoint point, AskPostFilter ask,
                             v1beta1::PostFilterResponse* response);
-  // Times of the Filter plugins for one pod, over all calls of RunFilters.
-  void BeginFilterTimes(const Profile& profile);
-  void RecordFilterTimes(const Profile& profile, const sdk::PodRecord& pod);
   void NoteRejections(absl::Span<const sdk::Slot> nodes, uint32_t start,
                       const v1beta1::FilterResponse& response, AttemptRecord* attempt) const;
 
@@ -200,9 +198,9 @@ class Evaluator {
   v1beta1::PreScoreResponse pre_score_;
   v1beta1::ScoreResponse score_;
   std::vector<int64_t> tie_keys_;
-  // In the order of scored_, and by plugin.
-  std::vector<int64_t> score_nanos_, filter_nanos_;
-  bool times_filters_ = false;  // Not in dry runs, which are part of their own point's time.
+  // Times of the Filter plugins for one pod, over all calls of RunFilters; null in dry runs, which
+  // are part of their own point's time.
+  PluginTimes::Evaluation* filter_times_ = nullptr;
 };
 
 // Writes a verdict in the contract's form, within its limits.

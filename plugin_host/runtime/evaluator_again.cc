@@ -1,6 +1,7 @@
 // Placing interchangeable pods one after another: evaluates only changed nodes.
 #include <algorithm>
 
+#include "absl/cleanup/cleanup.h"
 #include "plugin_host/runtime/evaluator.h"
 
 namespace outboard::runtime {
@@ -35,7 +36,10 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
   verdict_cache->CatchUp(cache_->view().nodes());
   const auto n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return true;
-  BeginFilterTimes(profile);
+  PluginTimes::Evaluation times(&profile.times(), v1beta1::EXTENSION_POINT_FILTER,
+                                sdk::LogName(sdk::PodView(&pod)));
+  filter_times_ = &times;
+  const absl::Cleanup ended = [this] { filter_times_ = nullptr; };
   const uint32_t wanted = FeasibleNodesToFind(n, options);
   const auto node = [slots = nodes.data(), n, start = options.start_offset % n](uint32_t i) {
     const uint32_t at = start + i;
@@ -65,7 +69,6 @@ bool Evaluator::SearchAgain(AttemptRecord& attempt, const PodRecord& pod, absl::
     if (feasible_.size() == wanted) break;
     feasible_.push_back(slot);
   }
-  RecordFilterTimes(profile, pod);
   *processed = i;
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plugin_host/runtime/evaluator.h"
@@ -218,7 +219,10 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
   verdicts_.Clear();
   const uint32_t n = static_cast<uint32_t>(nodes.size());
   if (n == 0) return;
-  BeginFilterTimes(*attempt.profile);
+  PluginTimes::Evaluation times(&attempt.profile->times(), v1beta1::EXTENSION_POINT_FILTER,
+                                sdk::LogName(sdk::PodView(&pod)));
+  filter_times_ = &times;
+  const absl::Cleanup ended = [this] { filter_times_ = nullptr; };
   any_nominated_ = cache_->nominations() > 0;
   const uint32_t wanted = FeasibleNodesToFind(n, options);
   FilterWriter writer(attempt, *this, wanted, response, feasible);
@@ -254,24 +258,8 @@ void Evaluator::Filter(AttemptRecord& attempt, const PodRecord& pod, absl::Time 
     const uint32_t missing = wanted - static_cast<uint32_t>(feasible->size());
     length = std::min<uint32_t>(std::max(few ? length * 2 : 64, least(missing)), kStripNodes);
   }
-  RecordFilterTimes(*attempt.profile, pod);
   writer.Finish();
   if (feasible->empty()) NoteRejections(nodes, options.start_offset, *response, &attempt);
-}
-
-void Evaluator::BeginFilterTimes(const Profile& profile) {
-  times_filters_ = profile.times().enabled();
-  if (times_filters_) filter_nanos_.assign(profile.plugins().size(), 0);
-}
-
-void Evaluator::RecordFilterTimes(const Profile& profile, const PodRecord& pod) {
-  if (!std::exchange(times_filters_, false)) return;
-  const PluginTimes::Clock::time_point now = PluginTimes::Clock::now();
-  const sdk::LogName name{sdk::PodView(&pod)};
-  for (const uint32_t index : profile.at(v1beta1::EXTENSION_POINT_FILTER)) {
-    const int64_t nanos = filter_nanos_[index];
-    if (nanos > 0) profile.times().Record(index, v1beta1::EXTENSION_POINT_FILTER, nanos, now, name);
-  }
 }
 
 void Evaluator::NoteRejections(absl::Span<const Slot> nodes, uint32_t start,
@@ -310,8 +298,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
     strip->verdicts[b].Clear();
   }
   sdk::BlockVerdicts verdicts;
-  PluginTimes::Clock::time_point last;
-  if (times_filters_) last = PluginTimes::Clock::now();
+  if (filter_times_ != nullptr) filter_times_->Continue();
   for (uint32_t index : profile.at(v1beta1::EXTENSION_POINT_FILTER)) {
     if (attempt.skip_filter[index]) continue;
     const Slot* const slots = left.packed ? left.slots.data() : strip->slots.data();
@@ -341,11 +328,7 @@ void Evaluator::RunFilters(AttemptRecord& attempt, const PodRecord& pod, absl::T
         strip->failed[at / 64] |= ((sink.failed() >> i) & 1) << (at % 64);
       }
     }
-    if (times_filters_) {
-      const PluginTimes::Clock::time_point now_steady = PluginTimes::Clock::now();
-      filter_nanos_[index] += (now_steady - last) / std::chrono::nanoseconds(1);
-      last = now_steady;
-    }
+    if (filter_times_ != nullptr) filter_times_->Ended(index);
     if (any_gone == 0) continue;
     const int count = left.Count();
     if (count == 0) break;

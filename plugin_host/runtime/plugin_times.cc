@@ -37,7 +37,8 @@ const sdk::MetricSpec& PluginDurationMetric() {
         "outboard_plugin_host_plugin_duration_seconds",
         sdk::MetricType::kHistogram,
         {"plugin", "extension_point"},
-        "Time that a plugin took at a point for a pod; at Filter and Score for all its nodes."};
+        "Time that a plugin took at a point for a pod; at Filter and Score for all its nodes. Of "
+        "PreFilter, Filter, PreScore and Score at most one pod in 2 ms is measured."};
     for (int i = 0; i < PluginTimes::kBuckets - 1; ++i)
       made->buckets.push_back(1e-6 * static_cast<double>(int64_t{1} << i));
     made->max_children = 500;
@@ -46,14 +47,45 @@ const sdk::MetricSpec& PluginDurationMetric() {
   return spec;
 }
 
-PluginTimes::PluginTimes(MetricSink* metrics)
+PluginTimes::PluginTimes(MetricSink* metrics, Clock::time_point (*now)())
     : metrics_(metrics),
+      now_(now),
       slow_nanos_(slow_nanos == 0 ? std::numeric_limits<int64_t>::max() : slow_nanos.load()),
       enabled_(metrics != nullptr || slow_nanos != 0) {}
 
 void PluginTimes::Add(uint32_t index, std::string plugin) {
   if (plugins_.size() <= index) plugins_.resize(index + 1);
   plugins_[index].name = std::move(plugin);
+}
+
+PluginTimes::Evaluation::Evaluation(PluginTimes* times, sdk::ExtensionPoint point,
+                                    const sdk::LogName& pod)
+    : times_(*times), point_(point), pod_(pod) {
+  if (!times_.enabled_) return;
+  begin_ = last_ = times_.now_();
+  Clock::time_point& sampled = times_.sampled_[static_cast<size_t>(point)];
+  measures_ = begin_ - sampled >= kSamplePeriod || begin_ < times_.attention_until_;
+  if (!measures_) return;
+  sampled = begin_;
+  times_.nanos_.assign(times_.plugins_.size(), 0);
+}
+
+PluginTimes::Evaluation::~Evaluation() {
+  if (!times_.enabled_) return;
+  if (measures_) {
+    for (uint32_t index = 0; index < times_.nanos_.size(); ++index) {
+      const int64_t nanos = times_.nanos_[index];
+      if (nanos > 0) times_.Record(index, point_, nanos, last_, pod_);
+    }
+    return;
+  }
+  const Clock::time_point end = times_.now_();
+  const int64_t nanos = (end - begin_) / std::chrono::nanoseconds(1);
+  if (nanos <= times_.slow_nanos_) return;
+  LOG(WARNING) << "All plugins together took " << absl::Nanoseconds(nanos) << " at "
+               << PointName(point_) << " for " << pod_ << "; from now on each is measured for "
+               << absl::FromChrono(kAttention);
+  times_.attention_until_ = end + kAttention;
 }
 
 void PluginTimes::Warn(const std::string& plugin, sdk::ExtensionPoint point, int64_t nanos,

@@ -143,6 +143,77 @@ TEST(PluginTimesTest, WithoutUseItDoesNotReadTheClock) {
   SetSlowPluginCall(absl::Milliseconds(50));
 }
 
+// A clock that stands still unless it is moved.
+PluginTimes::Clock::time_point frozen;
+PluginTimes::Clock::time_point Frozen() { return frozen; }
+
+class PluginSamplesTest : public ::testing::Test {
+ protected:
+  PluginSamplesTest() : times_(&sink_, &Frozen) {
+    frozen = PluginTimes::Clock::time_point(std::chrono::hours(1));
+    times_.Add(0, "A");
+    times_.Add(1, "B");
+    pod_.pod = sdk::testing::PodBuilder("web").proto();
+  }
+  // A takes 3 us, B the rest of `took` in two calls, between which 1 us passes.
+  void Evaluate(sdk::ExtensionPoint point, std::chrono::microseconds took) {
+    const std::chrono::microseconds half = (took - std::chrono::microseconds(3)) / 2;
+    PluginTimes::Evaluation evaluation(&times_, point, sdk::LogName(sdk::PodView(&pod_)));
+    frozen += std::chrono::microseconds(3);
+    evaluation.Ended(0);
+    frozen += half;
+    evaluation.Ended(1);
+    frozen += std::chrono::microseconds(1);
+    evaluation.Continue();
+    frozen += half;
+    evaluation.Ended(1);
+  }
+  uint32_t CountOf(const std::string& child) {
+    times_.Flush();
+    return sink_.CountOf(child);
+  }
+  CountingSink sink_;
+  PluginTimes times_;
+  sdk::PodRecord pod_;
+  LogLines log_;
+};
+
+TEST_F(PluginSamplesTest, OneInAPeriodOfEachPoint) {
+  const std::chrono::microseconds took(23);
+  for (int i = 0; i < 10; ++i) {
+    Evaluate(kFilter, took);
+    Evaluate(v1beta1::EXTENSION_POINT_SCORE, took);
+  }
+  EXPECT_EQ(CountOf("A/Filter"), 1u);
+  EXPECT_EQ(CountOf("B/Filter"), 1u) << "calls for one pod are added up";
+  EXPECT_EQ(CountOf("B/Score"), 1u);
+  EXPECT_DOUBLE_EQ(sink_.kept["A/Filter"].sum, 3e-6);
+  EXPECT_DOUBLE_EQ(sink_.kept["B/Filter"].sum, 20e-6);
+  frozen += PluginTimes::kSamplePeriod;
+  Evaluate(kFilter, took);
+  Evaluate(kFilter, took);
+  EXPECT_EQ(CountOf("A/Filter"), 2u);
+  EXPECT_TRUE(log_.lines.empty());
+}
+
+TEST_F(PluginSamplesTest, AllAfterASlowOneOutsideTheSample) {
+  const std::chrono::milliseconds slow(80);
+  Evaluate(kFilter, std::chrono::microseconds(23));
+  Evaluate(kFilter, slow);
+  EXPECT_EQ(CountOf("B/Filter"), 1u);
+  ASSERT_EQ(log_.lines.size(), 1u);
+  EXPECT_THAT(log_.lines[0], HasSubstr("All plugins together took 80ms"));
+  EXPECT_THAT(log_.lines[0], HasSubstr("at Filter for pod default/web"));
+  Evaluate(kFilter, slow);
+  ASSERT_EQ(log_.lines.size(), 2u);
+  EXPECT_THAT(log_.lines[1], HasSubstr("Plugin B took 79.9"));
+  for (int i = 0; i < 5; ++i) Evaluate(kFilter, std::chrono::microseconds(23));
+  EXPECT_EQ(CountOf("B/Filter"), 7u) << "each is measured";
+  frozen += PluginTimes::kAttention;
+  for (int i = 0; i < 5; ++i) Evaluate(kFilter, std::chrono::microseconds(23));
+  EXPECT_EQ(CountOf("B/Filter"), 8u) << "the sample again";
+}
+
 // A plugin of three points.
 class Steps : public sdk::Plugin,
               public sdk::PreFilterPlugin,
