@@ -59,6 +59,7 @@ void MetricsSampler::SampleRecordedEvents(const queue::SchedulingQueue& queue) {
 }
 
 void MetricsSampler::SampleHosts(const hosts::HostRegistry& hosts) {
+  metrics_->hosts_ready.Set(hosts.AllReady() ? 1 : 0);
   const std::vector<hosts::HostRegistry::View> views = hosts.Describe();
   std::string instances;
   for (const hosts::HostRegistry::View& view : views) {
@@ -85,6 +86,18 @@ void MetricsSampler::SampleHosts(const hosts::HostRegistry& hosts) {
       follower.counter = &metrics_->host_switches.With({key.first, key.second});
     follower.Follow(static_cast<uint64_t>(count));
   }
+}
+
+void MetricsSampler::SampleConfig(const config::Config& config) {
+  std::vector<std::string> files;
+  for (const config::HostSpec& host : config.shim.hosts) {
+    if (host.tls.has_value()) files.insert(files.end(), {host.tls->cert_file, host.tls->ca_file});
+  }
+  if (const auto& secure = config.shim.secure_serving; secure.has_value())
+    files.insert(files.end(), {secure->cert_file, secure->client_ca_file});
+  if (const auto& extender = config.shim.extender; extender.has_value() && extender->tls)
+    files.insert(files.end(), {extender->tls->cert_file, extender->tls->client_ca_file});
+  metrics_->certificates.SetFiles(std::move(files));
 }
 
 void MetricsSampler::SampleWrites(const bind::ApiWriterStats& writes,

@@ -13,6 +13,7 @@
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
 #include "shim/cache/cluster_state.h"
+#include "shim/config/config.h"
 #include "shim/hosts/host_registry.h"
 #include "shim/informer/reflector.h"
 #include "shim/metrics/metrics.h"
@@ -30,6 +31,8 @@ class MetricsSampler {
 
   void SampleScheduler(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
   void SampleHosts(const hosts::HostRegistry& hosts);
+  // Whose certificates are watched.
+  void SampleConfig(const config::Config& config);
   void SampleWrites(const bind::ApiWriterStats& writes, const bind::EventRecorderStats& events);
   // `undecoded`: how many objects exist but cannot be decoded.
   void SampleInformer(const std::string& resource, size_t objects, size_t undecoded,

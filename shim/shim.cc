@@ -429,6 +429,7 @@ void ShimProcess::RunOnce(absl::Time now) {
 void ShimProcess::SampleMetrics() {
   sampler_.SampleScheduler(scheduler_, *cluster_);
   sampler_.SampleHosts(host_registry_);
+  sampler_.SampleConfig(*config_);
   sampler_.SampleWrites(writer_.stats(), events_.stats());
   const auto sample = [this](const auto& informer) {
     sampler_.SampleInformer(informer.name(), informer.objects(), informer.undecoded().size(),

@@ -121,6 +121,7 @@ Metrics::Metrics(absl::string_view version)
       host_calls(*registry_, kHostCalls),
       host_protocol_errors(*registry_, kHostProtocolErrors),
       host_failure_policies(*registry_, kHostFailurePolicies),
+      hosts_ready(Single<Gauge>(*registry_, kHostsReady)),
       host_state(*registry_, kHostState),
       host_info(*registry_, kHostInfo),
       host_switches(*registry_, kHostSwitches),
@@ -156,6 +157,8 @@ Metrics::Metrics(absl::string_view version)
 std::string Metrics::Text() const {
   std::vector<prometheus::MetricFamily> families = registry_->Collect();
   for (prometheus::MetricFamily& family : ProcessMetrics().Collect())
+    families.push_back(std::move(family));
+  for (prometheus::MetricFamily& family : certificates.Collect())
     families.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(families);
 }

@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "shim/metrics/certificate_metrics.h"
 #include "shim/metrics/names.h"
 
 namespace outboard::metrics {
@@ -130,6 +131,7 @@ class Metrics {
   Children<Counter> host_calls;
   Children<Counter> host_protocol_errors;
   Children<Counter> host_failure_policies;
+  Gauge& hosts_ready;
   Children<Gauge> host_state;
   Children<Gauge> host_info;
   Children<Counter> host_switches;
@@ -154,6 +156,7 @@ class Metrics {
   Children<Counter> informer_lists;
   Children<Counter> ai_attempts;
   Children<Histogram> gang_wait;
+  CertificateMetrics certificates;
   Children<Counter> serving_certificate_reloads;
   Children<Counter> http_authorization;
   Children<Histogram> extender_duration;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "shim/http/testing/authority.h"
 
 namespace outboard::metrics {
 namespace {
@@ -29,6 +30,13 @@ const char* TypeName(MetricType type) {
   return type == MetricType::kCounter ? "counter"
          : type == MetricType::kGauge ? "gauge"
                                       : "histogram";
+}
+
+// Writes a file and returns its name.
+std::string File(const char* name, const std::string& text) {
+  std::string path = absl::StrCat(::testing::TempDir(), "/", name);
+  std::ofstream(path) << text;
+  return path;
 }
 
 // Creates one child of every metric with labels: without children a metric has no output.
@@ -51,6 +59,7 @@ void TouchAll(Metrics& m) {
   m.host_protocol_errors.With({"h"});
   m.host_failure_policies.With({"h", "score", "FailOpen"});
   m.host_state.With({"h", "i", "serving"});
+  m.certificates.SetFiles({File("ca", http::testing::Authority("a").pem())});
   m.serving_certificate_reloads.With({"reloaded"});
   m.http_authorization.With({"allowed"});
   m.host_info.With({"h", "i", "b", "v1beta1"});
@@ -215,6 +224,27 @@ TEST(MetricsPage, HasTheTableOfTheHeader) {
                                 absl::StrJoin(labels, ", "), " | ", spec->help, " |"));
   }
   EXPECT_EQ(have, want);
+}
+
+TEST(MetricsTest, ExpirationOfTheFirstCertificateOfEachFile) {
+  Metrics metrics("1");
+  http::testing::Authority authority("a");
+  const std::string good =
+      File("good", authority.Issue("server", "serverAuth").certificate + authority.pem());
+  metrics.certificates.SetFiles({"", good, File("bad", "no certificate"), "/does/not/exist", good});
+  const std::string name = "outboard_certificate_expiration_timestamp_seconds";
+  std::vector<std::string> samples;
+  for (const std::string& line : Lines(metrics)) {
+    if (absl::StartsWith(line, absl::StrCat(name, "{"))) samples.push_back(line);
+  }
+  ASSERT_THAT(samples, ::testing::ElementsAre(
+                           ::testing::StartsWith(absl::StrCat(name, "{file=\"", good, "\"} "))));
+  double value = 0;
+  ASSERT_TRUE(absl::SimpleAtod(samples[0].substr(samples[0].rfind(' ') + 1), &value));
+  // The authority's certificates are valid for an hour.
+  EXPECT_NEAR(value, static_cast<double>(absl::ToUnixSeconds(absl::Now())) + 3600, 60);
+  metrics.certificates.SetFiles({});
+  EXPECT_THAT(metrics.Text(), Not(HasSubstr(absl::StrCat(name, "{"))));
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ inline constexpr MetricSpec kHostFailurePolicies{
     {"host", "extension_point", "policy"},
     {},
     "Attempts that continued without a host's answer, by the policy: FailOpen, UseLast."};
+inline constexpr MetricSpec kHostsReady{
+    "outboard_hosts_ready",
+    MetricType::kGauge,
+    {},
+    {},
+    "1 while each host that a profile needs has an instance that serves and answers."};
 inline constexpr MetricSpec kHostState{
     "outboard_host_state",
     MetricType::kGauge,

@@ -13,6 +13,13 @@ inline constexpr MetricSpec kServingCertificateReloads{
     {},
     "Reloads of the serving certificate after its files changed: reloaded, or failed and the "
     "previous one kept."};
+inline constexpr MetricSpec kCertificateExpiration{
+    "outboard_certificate_expiration_timestamp_seconds",
+    MetricType::kGauge,
+    {"file"},
+    {},
+    "When the first certificate of a file of the configuration expires, seconds since the Unix "
+    "epoch."};
 inline constexpr MetricSpec kHttpAuthorization{
     "outboard_http_authorization_total",
     MetricType::kCounter,
