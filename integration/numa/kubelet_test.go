@@ -193,11 +193,17 @@ func (m *machine) hintsFor(zones []int, wanted map[corev1.ResourceName]int64, id
 }
 
 func (m *machine) take(part map[corev1.ResourceName]int64, from bitmask.BitMask) {
-	if from == nil {
-		return
+	// The policy single-numa-node says so of a machine's only zone; the managers then take from all zones.
+	var zones []int
+	if from != nil {
+		zones = from.GetBits()
+	} else {
+		for zone := range m.zones {
+			zones = append(zones, zone)
+		}
 	}
 	for name, left := range part {
-		for _, zone := range from.GetBits() {
+		for _, zone := range zones {
 			has, listed := m.zones[zone][name]
 			if !listed {
 				continue
