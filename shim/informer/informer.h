@@ -70,7 +70,7 @@ class Informer : private ReflectorTarget {
     absl::StatusOr<kube::ListPage<T>> page = DecodePage(encoding, body);
     if (!page.ok()) return page.status();
     rejected_objects_ += page->rejected.size();
-    for (Ptr& object : page->items) snapshot_.Add(std::move(object));
+    for (Ptr& object : page->items) snapshot_.Add(store_.Known(std::move(object)));
     for (kube::RejectedObject& rejected : page->rejected) snapshot_.Reject(std::move(rejected));
     return PageInfo{page->resource_version, page->continue_token};
   }
@@ -112,7 +112,7 @@ class Informer : private ReflectorTarget {
   void Collect() override {
     const bool deleted = type_ == kube::WatchEventType::kDeleted;
     if (object_ != nullptr) {
-      deleted ? snapshot_.Delete(object_->uid()) : snapshot_.Add(object_);
+      deleted ? snapshot_.Delete(object_->uid()) : snapshot_.Add(store_.Known(object_));
     } else if (rejected_.has_value()) {
       deleted ? snapshot_.Delete(rejected_->identity.uid) : snapshot_.Reject(*rejected_);
     }

@@ -1,6 +1,10 @@
 #include "shim/informer/informer.h"
 
+#include <algorithm>
+#include <atomic>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,7 +119,7 @@ class InformerTest : public ::testing::TestWithParam<Way> {
     options.min_backoff = absl::Milliseconds(20);
     options.max_backoff = absl::Milliseconds(100);
     options.initial_silence = absl::Seconds(2);
-    informer_ = std::make_unique<Informer<PodObject>>(*client_, Pods(), &picture_, options);
+    informer_ = std::make_unique<Informer<PodObject>>(*client_, resource_, &picture_, options);
     informer_->Start();
   }
 
@@ -131,6 +135,7 @@ class InformerTest : public ::testing::TestWithParam<Way> {
 
   FakeApiServer server_;
   Picture picture_;
+  Resource<PodObject> resource_ = Pods();
   std::unique_ptr<kube::CurlApiClient> client_;
   std::unique_ptr<Informer<PodObject>> informer_;
 };
@@ -213,6 +218,81 @@ TEST_P(InformerTest, BothFormsOfExpiryListAgainAndReportTheDifference) {
   server_.Put("pods", Pod("d"));
   picture_.Expect({{"ns/b", "n1"}, {"ns/c", ""}, {"ns/d", ""}});
   EXPECT_THAT(Lists(), ElementsAre(1, Ge(1), 0, _));
+}
+
+// Decoded pods that exist, and their largest number so far.
+class Census {
+ public:
+  void Watch(Resource<PodObject>* resource) {
+    resource->decode = [this, decode = resource->decode](kube::Decoder& decoder,
+                                                         absl::string_view raw) {
+      auto pod = decode(decoder, raw);
+      if (pod.ok()) Count({*pod});
+      return pod;
+    };
+    resource->decode_json = [this, decode = resource->decode_json](const kube::DocNode& document) {
+      auto pod = decode(document);
+      if (pod.ok()) Count({*pod});
+      return pod;
+    };
+    resource->decode_list = [this, decode = resource->decode_list](kube::Decoder& decoder,
+                                                                   absl::string_view raw) {
+      auto page = decode(decoder, raw);
+      if (page.ok()) Count(page->items);
+      return page;
+    };
+    resource->decode_list_json =
+        [this, decode = resource->decode_list_json](const kube::DocNode& document) {
+          auto page = decode(document);
+          if (page.ok()) Count(page->items);
+          return page;
+        };
+  }
+  size_t largest() const { return largest_; }
+
+ private:
+  void Count(const std::vector<kube::PodPtr>& pods) {
+    std::erase_if(pods_, [](const auto& pod) { return pod.expired(); });
+    pods_.insert(pods_.end(), pods.begin(), pods.end());
+    largest_ = std::max<size_t>(largest_, pods_.size());
+  }
+  std::vector<std::weak_ptr<const PodObject>> pods_;
+  std::atomic<size_t> largest_ = 0;
+};
+
+// A second complete state of a large cluster must not need the memory of a second cluster.
+TEST_P(InformerTest, AnotherCompleteStateKeepsNoSecondCopyOfWhatIsKnown) {
+  constexpr int kPods = 30;
+  std::map<std::string, std::string> nodes;
+  for (int i = 0; i < kPods; ++i) {
+    server_.Put("pods", Pod(absl::StrCat("p", i)));
+    nodes[absl::StrCat("ns/p", i)] = "";
+  }
+  Census census;
+  census.Watch(&resource_);
+  Start();
+  picture_.Expect(nodes);
+  server_.Put("pods", Pod("p3", "n1"));
+  nodes["ns/p3"] = "n1";
+  picture_.Expect(nodes);
+  server_.Compact();
+  server_.Delete("pods", "ns/p4");
+  server_.Put("pods", Pod("p5", "n2"));
+  nodes.erase("ns/p4");
+  nodes["ns/p5"] = "n2";
+  server_.Compact();
+  server_.CloseConnections();
+  picture_.Expect(nodes);
+  const absl::Time give_up = SteadyNow() + absl::Seconds(20);
+  const auto lists = [&] {
+    const std::vector<uint64_t> all = Lists();
+    return std::accumulate(all.begin(), all.end(), uint64_t{0});
+  };
+  while (lists() < 2 && SteadyNow() < give_up) absl::SleepFor(absl::Milliseconds(5));
+  ASSERT_GE(lists(), 2u);
+  informer_->Stop();
+  // Besides: a page of two, the two that changed, and the last event.
+  EXPECT_LE(census.largest(), kPods + 5u);
 }
 
 TEST_P(InformerTest, AStreamThatIsCutAnywhereLosesNothing) {
