@@ -99,7 +99,7 @@ constexpr Verb kVerbs[] = {
      FlagsOf<plugin_command::PluginLine, plugin_command::PluginFlags>, "install remove"},
     {"conformance", "Does a plugin host keep the contract? Asks a running host",
      conformance::RunConformance, FlagsOf<conformance::CommandLine, conformance::ConformanceFlags>},
-    {"config", "Check a configuration file, and print it with all defaults",
+    {"config", "Check a configuration file, or compare it with the running one",
      config_command::RunConfig, FlagsOf<config_command::ConfigLine, config_command::ConfigFlags>},
     {"completion", "Let bash, zsh or fish complete commands and flags", RunCompletion, NoFlags,
      "bash zsh fish"},

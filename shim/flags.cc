@@ -19,6 +19,8 @@ Flags:
                            Accept insecure-skip-tls-verify in the kubeconfig. For tests only
   --service-account DIR    In-cluster: directory with token, ca.crt and namespace
                            (default: /var/run/secrets/kubernetes.io/serviceaccount)
+  --last-good-config FILE  Keep each configuration that has served pods in FILE. If the one of --config cannot be used
+                           at the start, log what is wrong with it and run on FILE
   -v, --v LEVEL            Log level, 0 to 10; level 2 logs every bind
   --probe ADDRESS/PATH     Do not schedule. Exit 0 if the shim at ADDRESS answers "ok" at PATH (livez, readyz) within 5 s,
                            otherwise print its answer and exit 1. For container health checks without an HTTP client.
@@ -34,7 +36,8 @@ Flags:
 
 Signals: SIGTERM and SIGINT finish binds in flight, release the lease and end the process. SIGHUP reloads the
 configuration file; a change of the file does the same. An invalid file is reported, and the current configuration stays
-in force.
+in force. Fields that only a restart can change keep their values; the log names them.
+Environment: POD_NAME and POD_NAMESPACE name the shim's own pod, which then has events about the configuration.
 Exit codes: 0 stopped by a signal; 1 lease lost or other failure; 2 invalid usage or configuration.
 
 Example:
@@ -48,6 +51,7 @@ config::FlagTable MakeFlagTable(Flags* flags) {
   table.Text("--kubeconfig", &flags->kubeconfig);
   table.Switch("--allow-insecure-api-server", &flags->allow_insecure_api_server);
   table.Text("--service-account", &flags->service_account);
+  table.Text("--last-good-config", &flags->last_good_config);
   table.Number("-v,--v", "a number from 0 to 10", &flags->verbosity, 0, 10);
   table.Text("--probe", &flags->probe);
   http::AddCredentialFlags(&table, &flags->credentials);
@@ -72,6 +76,8 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& arguments) {
   }
   if (flags.probe.empty() && flags.config.empty())
     return absl::InvalidArgumentError("--config FILE is required");
+  if (!flags.config.empty() && flags.config == flags.last_good_config)
+    return absl::InvalidArgumentError("--last-good-config must name another file than --config");
   return flags;
 }
 

@@ -13,8 +13,9 @@ namespace outboard::shim {
 
 struct Flags {
   std::string config;
-  std::string kubeconfig;       // empty: from the configuration
-  std::string service_account;  // empty: the default directory
+  std::string kubeconfig;        // empty: from the configuration
+  std::string service_account;   // empty: the default directory
+  std::string last_good_config;  // empty: none is kept
   bool allow_insecure_api_server = false;
   int verbosity = -1;             // below 0: from the configuration
   std::string probe;              // ADDRESS/PATH; empty: schedule

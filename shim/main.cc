@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <utility>
@@ -43,6 +44,39 @@ int Probe(const std::string& page, outboard::http::ShimAddress shim) {
   return 1;
 }
 
+using outboard::config::Config;
+
+// The value of an environment variable; "" if it is not set.
+std::string Variable(const char* name) {
+  const char* const value = getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// Loads the last good configuration in place of one with `problem`, and notes that in `options`.
+// Returns false, with both problems on standard error, if it cannot be used either.
+bool LoadLastGood(const absl::Status& problem, const std::string& sha256,
+                  outboard::shim::ShimOptions* options, Config* config) {
+  *config = {};
+  const absl::Status kept = outboard::config::ReadConfigFile(options->last_good_file, config);
+  if (!kept.ok()) {
+    fprintf(stderr, "%s\n%s (the last good configuration)\n",
+            std::string(problem.message()).c_str(), std::string(kept.message()).c_str());
+    return false;
+  }
+  options->refused = {sha256, std::string(problem.message())};
+  LOG(ERROR) << "The configuration cannot be used; running on the last good one, "
+             << options->last_good_file << ":\n"
+             << problem.message();
+  return true;
+}
+
+// Puts the settings of the process into force.
+void Use(const Config& config, int verbosity) {
+  for (const std::string& warning : config.warnings) LOG(WARNING) << warning;
+  outboard::kube::SetReading(config.shim.reading.Options());
+  FLAGS_v = verbosity >= 0 ? verbosity : config.shim.verbosity;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,16 +100,22 @@ int main(int argc, char** argv) {
   options.allow_insecure_api_server = flags->allow_insecure_api_server;
   if (!flags->service_account.empty()) options.service_account = flags->service_account;
 
-  auto config = outboard::config::LoadConfigFile(flags->config);
-  if (!config.ok()) {
+  options.config_file = flags->config;
+  options.last_good_file = flags->last_good_config;
+  options.verbosity = flags->verbosity;
+  options.pod_namespace = Variable("POD_NAMESPACE");
+  options.pod_name = Variable("POD_NAME");
+
+  Config config;
+  const absl::Status read = outboard::config::ReadConfigFile(flags->config, &config);
+  if (!read.ok() && options.last_good_file.empty()) {
     // What is wrong in the file begins with its name and line, for editors.
-    fprintf(stderr, "%s%s\n", absl::IsInvalidArgument(config.status()) ? "" : "outboard-shim: ",
-            std::string(config.status().message()).c_str());
+    fprintf(stderr, "%s%s\n", absl::IsInvalidArgument(read) ? "" : "outboard-shim: ",
+            std::string(read.message()).c_str());
     return 2;
   }
-  for (const std::string& warning : config->warnings) LOG(WARNING) << warning;
-  outboard::kube::SetReading(config->shim.reading.Options());
-  FLAGS_v = flags->verbosity >= 0 ? flags->verbosity : config->shim.verbosity;
+  if (!read.ok() && !LoadLastGood(read, std::string(config.sha256), &options, &config)) return 2;
+  Use(config, flags->verbosity);
 
   // One thread receives the signals. The mask is set before any other thread starts and inherits
   // it.
@@ -87,7 +127,14 @@ int main(int argc, char** argv) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
 
-  auto shim = outboard::shim::Shim::Create(*std::move(config), options);
+  const std::string sha256 = config.sha256;
+  auto shim = outboard::shim::Shim::Create(std::move(config), options);
+  if (absl::IsInvalidArgument(shim.status()) && !options.last_good_file.empty() &&
+      options.refused.problems.empty()) {
+    if (!LoadLastGood(shim.status(), sha256, &options, &config)) return 2;
+    Use(config, flags->verbosity);
+    shim = outboard::shim::Shim::Create(std::move(config), options);
+  }
   if (!shim.ok()) {
     fprintf(stderr, "outboard-shim: %s\n", std::string(shim.status().message()).c_str());
     return absl::IsInvalidArgument(shim.status()) ? 2 : 1;

@@ -135,4 +135,13 @@ void MetricsSampler::SampleInformer(const std::string& resource, size_t objects,
   of.bookmarks.Follow(stats.bookmarks);
 }
 
+void MetricsSampler::ForgetInformer(const std::string& resource) {
+  Informer& of = InformerOf(resource);
+  of.objects->Set(0);
+  of.undecoded->Set(0);
+  for (Follower& follower : of.lists) follower.counted = 0;
+  for (Follower& follower : of.events) follower.counted = 0;
+  of.bookmarks.counted = 0;
+}
+
 }  // namespace outboard::shim

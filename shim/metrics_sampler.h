@@ -37,6 +37,8 @@ class MetricsSampler {
   // `undecoded`: how many objects exist but cannot be decoded.
   void SampleInformer(const std::string& resource, size_t objects, size_t undecoded,
                       const informer::ReflectorStats& stats);
+  // Another informer of the name will count from 0 again.
+  void ForgetInformer(const std::string& resource);
 
  private:
   // A counter for a total that another part keeps.

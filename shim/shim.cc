@@ -61,6 +61,14 @@ bind::PodEvictorOptions EvictorOptionsOf(bind::Fence fence) {
   return options;
 }
 
+bind::EventRecorderOptions SelfEventOptionsOf(std::string hostname) {
+  bind::EventRecorderOptions options;
+  options.hostname = std::move(hostname);
+  // In a series, a second refusal of another file would only be counted.
+  options.max_series = 0;
+  return options;
+}
+
 bind::EventRecorderOptions EventOptionsOf(std::string hostname, bind::Fence fence) {
   bind::EventRecorderOptions options;
   options.hostname = std::move(hostname);
@@ -83,8 +91,11 @@ std::string RandomId() {
                          absl::Uniform<uint64_t>(random) & 0xffffffffffff);
 }
 
-ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config)
+ShimProcess::ShimProcess(config::Config config, const ShimOptions& options,
+                         kube::ClientConfig client_config)
     : config_(std::make_shared<const config::Config>(std::move(config))),
+      options_(options),
+      config_file_(options.config_file.empty() ? config_->file : options.config_file),
       client_config_(client_config),
       metrics_(OUTBOARD_VERSION),
       reachability_(client_config.server, [](const std::string& line) { LOG(WARNING) << line; }),
@@ -107,6 +118,9 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       events_(
           &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
           EventOptionsOf(hostname_, FenceOf(*config_, [this] { return EventFence(); }))),
+      self_events_(
+          &event_client_, [this](auto work) { task_queue_.Post(std::move(work)); },
+          SelfEventOptionsOf(hostname_)),
       effects_(&writer_, &evictor_, &events_, &metrics_,
                [this](auto work) { task_queue_.Post(std::move(work)); }),
       observer_(&metrics_, config_->shim.metrics),
@@ -115,11 +129,13 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       host_registry_(config_, session_id_, &loop_, &scheduler_),
       pod_handler_(&task_queue_, {[this](const kube::PodPtr& pod, absl::Time now) {
                                     scheduler_.events()->OnPodUpsert(pod, now);
+                                    unknown_profiles_.OnPod(pod, now);
                                     if (extender_handler_ != nullptr)
                                       extender_handler_->OnPod(pod->uid(), now);
                                   },
                                   [this](const kube::PodPtr& pod, absl::Time now) {
                                     scheduler_.events()->OnPodDelete(pod->uid(), now);
+                                    unknown_profiles_.OnPodDelete(pod->uid());
                                   },
                                   [this] { ++synced_; }}),
       node_handler_(&task_queue_, {[this](const kube::NodePtr& node, absl::Time now) {
@@ -139,27 +155,22 @@ ShimProcess::ShimProcess(config::Config config, kube::ClientConfig client_config
       pods_(client_, informer::Pods(), &pod_handler_),
       nodes_(client_, informer::Nodes(), &node_handler_),
       namespaces_(client_, informer::Namespaces(), &namespace_handler_),
-      object_handler_(&task_queue_, {[this](const kube::ClusterObjectPtr& object, absl::Time now) {
-                                       scheduler_.events()->OnObjectUpsert(object, now);
-                                       if (auto own = informer::BuiltInObject(*object))
-                                         scheduler_.events()->OnObjectUpsert(own, now);
-                                     },
-                                     [this](const kube::ClusterObjectPtr& object, absl::Time now) {
-                                       scheduler_.events()->OnObjectDelete(object, now);
-                                       if (auto own = informer::BuiltInObject(*object))
-                                         scheduler_.events()->OnObjectDelete(own, now);
-                                     },
-                                     [this] { ++synced_; }}) {
-  std::vector<kube::CustomResourceName> custom;
-  // The configuration was validated, so the names parse.
-  for (const config::CustomResourceRule& rule : config_->shim.custom_resources) {
-    auto name = *kube::ParseCustomResourceName(rule.resource);
-    if (!kube::IsWriteOnly(name)) custom.push_back(std::move(name));
-  }
-  object_resources_ = informer::ObjectResources(custom);
-  for (const auto& resource : object_resources_)
-    objects_.push_back(std::make_unique<ObjectInformer>(client_, resource, &object_handler_));
-  config_stamp_ = StampOf(config_->file);
+      object_informers_(
+          client_, WatchedResources(*config_),
+          {[this](auto work) { task_queue_.Post(std::move(work)); },
+           [this](const kube::ClusterObjectPtr& object, absl::Time now) {
+             scheduler_.events()->OnObjectUpsert(object, now);
+           },
+           [this](const kube::ClusterObjectPtr& object, absl::Time now) {
+             scheduler_.events()->OnObjectDelete(object, now);
+           },
+           [this](absl::string_view kind) { return scheduler_.cluster()->ObjectsOfKind(kind); },
+           [this](const std::string& name) { sampler_.ForgetInformer(name); }}),
+      config_status_(&metrics_, [this](bind::ObjectEvent event,
+                                       absl::Time now) { RecordAboutSelf(std::move(event), now); }),
+      last_good_(options.last_good_file) {
+  config_stamp_ = StampOf(config_file_);
+  unknown_profiles_.Configure(ProfileNames(*config_), config_->shim.unknown_profiles.prefixes);
   cluster_ = scheduler_.cluster();
   scheduler_.SetProfileNames(ProfileNames(*config_));
   scheduler_.PauseBackgroundWrites(true);
@@ -177,7 +188,7 @@ ShimProcess::~ShimProcess() {
   pods_.Stop();
   nodes_.Stop();
   namespaces_.Stop();
-  for (const auto& objects : objects_) objects->Stop();
+  object_informers_.Stop();
 }
 
 kube::CurlApiClientOptions ShimProcess::ClientOptions(double qps, int burst) {
@@ -214,7 +225,7 @@ absl::Status ShimProcess::CheckSynced() const {
   check(pods_);
   check(nodes_);
   check(namespaces_);
-  for (const auto& objects : objects_) check(*objects);
+  object_informers_.ForEach(check);
   return absl::UnavailableError(
       absl::StrCat("informers not synced: ", absl::StrJoin(missing, ", ")));
 }
@@ -237,7 +248,7 @@ std::string ShimProcess::UndecodedObjects() const {
   add(pods_);
   add(nodes_);
   add(namespaces_);
-  for (const auto& objects : objects_) add(*objects);
+  object_informers_.ForEach(add);
   return all.empty() ? ""
                      : absl::StrCat("objects that cannot be decoded: ", absl::StrJoin(all, ", "));
 }
@@ -254,13 +265,17 @@ http::ServerOptions ShimProcess::Pages() {
   const http::Check thread = {"scheduling-thread", [this] { return CheckHeartbeat(); }};
   options.healthz = {lease, thread};
   options.livez = {thread};
-  options.readyz = {{"api-server", [this] { return reachability_.Check(SteadyNow()); }},
-                    lease,
-                    thread,
-                    shutdown,
-                    {"plugin-hosts", [this] { return CheckHosts(); }},
-                    {"sched-handler-sync", [this] { return CheckSynced(); },
-                     [this] { return UndecodedObjects(); }}};
+  options.readyz = {
+      {"api-server", [this] { return reachability_.Check(SteadyNow()); }},
+      lease,
+      thread,
+      shutdown,
+      {"plugin-hosts", [this] { return CheckHosts(); }},
+      {"sched-handler-sync", [this] { return CheckSynced(); },
+       [this] { return UndecodedObjects(); }},
+      // A refused file does not make a replica unready: the configuration in force
+      // still places pods.
+      {"configuration", [] { return absl::OkStatus(); }, [this] { return config_status_.Note(); }}};
   options.metrics = [this] { return metrics_.Text(); };
   options.configz = [this] { return DescribeConfig(); };
   options.hosts = [this] { return DescribeHosts(); };
@@ -352,6 +367,12 @@ void ShimProcess::StartElector() {
 }
 
 absl::Status ShimProcess::Start() {
+  config_status_.Started(*config_);
+  if (const RefusedFile& refused = options_.refused; !refused.problems.empty()) {
+    reload_failed_ = is_kept_ = true;
+    config_status_.Refused(config_file_, refused.sha256, refused.problems, RunningText(),
+                           SteadyNow());
+  }
   StartElector();
   // After the elector was created: the servers' checks use it.
   if (absl::Status servers = StartServers(); !servers.ok()) return servers;
@@ -359,7 +380,7 @@ absl::Status ShimProcess::Start() {
   pods_.Start();
   nodes_.Start();
   namespaces_.Start();
-  for (const auto& objects : objects_) objects->Start();
+  object_informers_.Start();
   connector_ = std::make_unique<hosts::HostConnector>(
       config_->shim,
       hosts::HostConnector::Callbacks{
@@ -408,6 +429,7 @@ void ShimProcess::RunOnce(absl::Time now) {
     caches_synced_ = true;
     host_registry_.SetClusterComplete(true);
     scheduler_.PauseBackgroundWrites(false);
+    RecordSelfEvents(now);
   }
   host_registry_.Tick(now);
   hosts_ready_ = host_registry_.AllReady();
@@ -418,10 +440,15 @@ void ShimProcess::RunOnce(absl::Time now) {
   if (now >= writer_.NextTick()) writer_.Tick(now);
   if (now >= evictor_.NextTick()) evictor_.Tick(now);
   if (now >= events_.NextTick()) events_.Tick(now);
+  if (now >= self_events_.NextTick()) self_events_.Tick(now);
   if (now - sampled_ >= kSamplePeriod || reload_wanted_) {
     sampled_ = now;
     SampleMetrics();
-    CheckConfigFile();
+    CheckConfigFile(now);
+    CheckProfiles(now);
+    ReportUnknownProfiles(now);
+    // What has served pods can be started with again.
+    if (!is_kept_ && serves_some_pods_) is_kept_ = last_good_.Save(*config_);
   }
   TickReload(now);
 }
@@ -438,7 +465,7 @@ void ShimProcess::SampleMetrics() {
   sample(pods_);
   sample(nodes_);
   sample(namespaces_);
-  for (const auto& objects : objects_) sample(*objects);
+  object_informers_.ForEach(sample);
 }
 
 absl::Time ShimProcess::NextWakeup(absl::Time now) const {
@@ -446,7 +473,7 @@ absl::Time ShimProcess::NextWakeup(absl::Time now) const {
       extender_handler_ == nullptr ? absl::InfiniteFuture() : extender_handler_->NextTick();
   return std::min({scheduler_.NextWakeup(now), host_registry_.NextWakeup(), extender,
                    writer_.NextTick(), evictor_.NextTick(), events_.NextTick(),
-                   now + kLongestSleep});
+                   self_events_.NextTick(), now + kLongestSleep});
 }
 
 bool ShimProcess::LeaderWithoutHosts(absl::Time now) {
@@ -518,7 +545,7 @@ absl::StatusOr<std::unique_ptr<Shim>> Shim::Create(config::Config config,
       kubeconfig.empty() ? kube::LoadInClusterConfig(options.service_account)
                          : kube::LoadKubeconfig(kubeconfig, kubeconfig_options);
   if (!client_config.ok()) return client_config.status();
-  auto shim = std::make_unique<ShimProcess>(std::move(config), *std::move(client_config));
+  auto shim = std::make_unique<ShimProcess>(std::move(config), options, *std::move(client_config));
   if (absl::Status started = shim->Start(); !started.ok()) return started;
   return shim;
 }

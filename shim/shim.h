@@ -12,7 +12,22 @@
 
 namespace outboard::shim {
 
+// A file that could not be loaded.
+struct RefusedFile {
+  std::string sha256;    // empty: it cannot be read
+  std::string problems;  // one a line; empty: none was refused
+};
+
 struct ShimOptions {
+  // Watched for changes; empty: the file of the configuration.
+  std::string config_file;
+  // Where the last good configuration is kept; empty: nowhere. The configuration may be this file:
+  // then `refused` says why.
+  std::string last_good_file;
+  RefusedFile refused;
+  int verbosity = -1;  // below 0: from the configuration
+  // The pod of this process, for events about it; empty: not in a pod.
+  std::string pod_namespace, pod_name;
   // Overrides the kubeconfig of the configuration.
   std::string kubeconfig;
   bool allow_insecure_api_server = false;

@@ -1,6 +1,5 @@
-// Status pages, commands and the reload of the configuration while the process runs.
+// Status pages and commands while the process runs.
 #include <glog/logging.h>
-#include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -21,13 +20,6 @@ absl::Status NotInTime() {
 }
 
 }  // namespace
-
-FileStamp StampOf(const std::string& path) {
-  struct stat status;
-  if (stat(path.c_str(), &status) != 0) return {};
-  return {status.st_ino, status.st_size,
-          status.st_mtim.tv_sec * int64_t{1000000000} + status.st_mtim.tv_nsec};
-}
 
 scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config) {
   scheduler::SchedulerOptions options;
@@ -93,12 +85,18 @@ void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnec
   // This instance may accept what the others refused.
   if (reload_failed_) reload_wanted_ = true;
   // At startup, an unusable configuration ends the process. Later, the current one stays in force.
-  fatal_.Update(host_registry_.OnHandshake(endpoint, std::move(connection), now));
+  absl::Status ended = host_registry_.OnHandshake(endpoint, std::move(connection), now);
+  if (!ended.ok()) ended = UseLastGood(ended, now);
+  fatal_.Update(ended);
 }
 
 std::string ShimProcess::DescribeConfig() {
   const auto text = task_queue_.Ask<std::string>(
-      [this](absl::Time) { return config::EffectiveConfigYaml(*config_, nullptr); }, kPageAnswer);
+      [this](absl::Time) {
+        return absl::StrCat(config_status_.Comment(),
+                            config::EffectiveConfigYaml(*config_, nullptr));
+      },
+      kPageAnswer);
   return text.value_or("# the scheduling thread did not answer in time\n");
 }
 
@@ -130,53 +128,6 @@ absl::Status ShimProcess::Command(const http::HostCommand& command) {
       },
       kPageAnswer);
   return ended.value_or(NotInTime());
-}
-
-void ShimProcess::CheckConfigFile() {
-  const FileStamp stamp = StampOf(config_->file);
-  if (!reload_wanted_.exchange(false) && stamp == config_stamp_) return;
-  config_stamp_ = stamp;
-  // A changed file replaces a reload in progress.
-  EndReload(StartReload());
-}
-
-void ShimProcess::EndReload(const absl::Status& ended) {
-  reload_failed_ = !ended.ok();
-  if (ended.ok()) return;
-  LOG(ERROR) << "Config reload failed; keeping the current configuration:\n" << ended.message();
-}
-
-void ShimProcess::TickReload(absl::Time now) {
-  if (!reload_.has_value()) return;
-  std::optional<absl::Status> checked = reload_->Take();
-  if (!checked.has_value()) return;
-  const hosts::ConfigCheck ended = *std::exchange(reload_, std::nullopt);
-  EndReload(checked->ok() ? FinishReload(ended.config(), now) : *std::move(checked));
-}
-
-absl::Status ShimProcess::StartReload() {
-  reload_.reset();
-  absl::StatusOr<config::Config> loaded = config::LoadConfigFile(config_->file);
-  if (!loaded.ok()) return loaded.status();
-  if (absl::Status checked = CheckServed(*loaded); !checked.ok()) return checked;
-  if (absl::Status checked = config::CheckReload(*config_, *loaded); !checked.ok()) return checked;
-  absl::StatusOr<hosts::ConfigCheck> check =
-      host_registry_.CheckReload(std::make_shared<const config::Config>(*std::move(loaded)));
-  if (!check.ok()) return check.status();
-  reload_ = *std::move(check);
-  return absl::OkStatus();
-}
-
-absl::Status ShimProcess::FinishReload(std::shared_ptr<const config::Config> next, absl::Time now) {
-  if (absl::Status taken = host_registry_.Reload(next, now); !taken.ok()) return taken;
-  config_ = std::move(next);
-  for (const std::string& warning : config_->warnings) LOG(WARNING) << warning;
-  scheduler_.SetOptions(SchedulerOptionsOf(*config_));
-  observer_.SetLabels(config_->shim.metrics);
-  scheduler_.ChangeProfileNames(ProfileNames(*config_), now);
-  connector_->SetConfig(config_->shim);
-  LOG(INFO) << "Config reloaded; the new configuration is in force";
-  return absl::OkStatus();
 }
 
 }  // namespace outboard::shim

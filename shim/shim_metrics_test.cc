@@ -61,6 +61,7 @@ secureServing: {address: "localhost:0", certFile: $DIRECTORY/crt, keyFile: $DIRE
 extender: {address: "127.0.0.1:0", profile: outboard, admitsBindings: true}
 failurePolicies: [{plugin: Keeper, point: reserve, policy: FailOpen}]
 preemption: {maxEvictionsPerMinute: 1}
+unknownProfiles: {prefixes: [outboard-]}
 metrics: $METRICS
 )";
 
@@ -362,6 +363,14 @@ class ShimMetricsTest : public ::testing::Test {
     api_.Put("pods", pod);
     AwaitBound("claimant");
   }
+  // Half a minute later it counts.
+  void PutAPodOfAnUnknownProfile() { api_.Put("pods", Pod("lost", "100m", "outboard-old")); }
+  void ChangeWhatNeedsARestart() {
+    shim_.Write("config", absl::StrReplaceAll(kConfiguration, {{"$DIRECTORY", shim_.directory()},
+                                                               {"$METRICS", "{}"},
+                                                               {"metrics-test", "another-lease"}}));
+    AwaitText("outboard_config_restart_required 1");
+  }
   void ShowAPodThatCannotBeDecoded() {
     json pod = Pod("odd");
     pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] = kube::testing::kNotAQuantityText;
@@ -472,6 +481,7 @@ std::set<std::string> SamplesOfAFlushedPod() {
 }
 
 TEST_F(ShimMetricsTest, EveryFamilyHasASampleInARunThatExercisesIt) {
+  PutAPodOfAnUnknownProfile();
   BindAPod();
   RejectAPod();
   HoldAPod();
@@ -483,6 +493,7 @@ TEST_F(ShimMetricsTest, EveryFamilyHasASampleInARunThatExercisesIt) {
   AskTheExtender();
   ReloadTheCertificate();
   ShowAPodThatCannotBeDecoded();
+  ChangeWhatNeedsARestart();
 
   std::set<std::string> families;
   for (const metrics::MetricSpec* spec : metrics::AllMetrics()) families.insert(spec->name);

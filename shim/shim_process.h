@@ -31,13 +31,17 @@
 #include "shim/hosts/host_registry.h"
 #include "shim/http/server.h"
 #include "shim/informer/informer.h"
-#include "shim/informer/resources.h"
+#include "shim/informer/object_informers.h"
 #include "shim/kube/curl_api_client.h"
 #include "shim/leader/lease_elector.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
 #include "shim/metrics_sampler.h"
 #include "shim/observers.h"
+#include "shim/posting_handler.h"
+#include "shim/reload/config_status.h"
+#include "shim/reload/last_good_config.h"
+#include "shim/reload/unknown_profiles.h"
 #include "shim/scheduler/externally_scheduled_pods.h"
 #include "shim/scheduler/scheduler.h"
 #include "shim/shim.h"
@@ -58,34 +62,12 @@ struct FileStamp {
 
 FileStamp StampOf(const std::string& path);
 
-// Posts the changes of one resource to the scheduling thread.
-template <typename T>
-class PostingHandler final : public informer::InformerHandler<T> {
- public:
-  using Ptr = std::shared_ptr<const T>;
-  struct Functions {
-    std::function<void(const Ptr&, absl::Time)> upsert;
-    std::function<void(const Ptr&, absl::Time)> remove;
-    std::function<void()> synced;
-  };
-  PostingHandler(TaskQueue* task_queue, Functions functions)
-      : task_queue_(task_queue), functions_(std::move(functions)) {}
-
-  void OnAdd(const Ptr& object) override { Upsert(object); }
-  void OnUpdate(const Ptr& old_object, const Ptr& new_object) override { Upsert(new_object); }
-  void OnDelete(const Ptr& object) override {
-    task_queue_->Post([this, object](absl::Time now) { functions_.remove(object, now); });
-  }
-  void OnSynced() override {
-    task_queue_->Post([this](absl::Time) { functions_.synced(); });
-  }
-
- private:
-  void Upsert(const Ptr& object) {
-    task_queue_->Post([this, object](absl::Time now) { functions_.upsert(object, now); });
-  }
-  TaskQueue* const task_queue_;
-  const Functions functions_;
+// A file that is being checked before it takes effect.
+struct PendingReload {
+  hosts::ConfigCheck check;
+  bool is_accepted;                  // by the hosts
+  std::vector<std::string> waiting;  // fields that wait for a restart
+  absl::Time list_by;                // when its custom resources must have been listed
 };
 
 // Reports failed host calls to the host registry.
@@ -102,10 +84,12 @@ absl::Status CheckServed(const config::Config& config);
 
 scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config);
 std::vector<std::string> ProfileNames(const config::Config& config);
+// The custom resources of the configuration that are listed and watched.
+std::vector<kube::CustomResourceName> WatchedResources(const config::Config& config);
 
 class ShimProcess final : public Shim {
  public:
-  ShimProcess(config::Config config, kube::ClientConfig client_config);
+  ShimProcess(config::Config config, const ShimOptions& options, kube::ClientConfig client_config);
   ~ShimProcess() override;
 
   absl::Status Start();
@@ -123,7 +107,6 @@ class ShimProcess final : public Shim {
   using PodInformer = informer::Informer<kube::PodObject>;
   using NodeInformer = informer::Informer<kube::NodeObject>;
   using NamespaceInformer = informer::Informer<kube::NamespaceObject>;
-  using ObjectInformer = informer::Informer<kube::ClusterObject>;
 
   kube::CurlApiClientOptions ClientOptions(double qps, int burst);
   // The deadline for sending binds, on the clock of SteadyNow.
@@ -137,8 +120,8 @@ class ShimProcess final : public Shim {
   absl::Status CheckHeartbeat() const;
   // Whether some profile's pods can be placed.
   absl::Status CheckHosts() const;
-  // All informers have synced.
-  bool Synced() const { return synced_.load() == 3 + static_cast<int>(objects_.size()); }
+  // All informers of the start have synced.
+  bool Synced() const { return synced_.load() == 3 && object_informers_.synced(); }
   absl::Status CheckSynced() const;
   // How many objects informers cannot decode; "" if none. The names are in the log: the page that
   // shows this needs no credentials.
@@ -156,19 +139,34 @@ class ShimProcess final : public Shim {
   std::string DescribeConfig();
   absl::StatusOr<std::string> DescribeHosts();
   absl::Status Command(const http::HostCommand& command);
-  // Starts to reload the file if it has changed or Reload was called: reads it, and asks the hosts.
-  void CheckConfigFile();
-  absl::Status StartReload();
-  void EndReload(const absl::Status& ended);
-  // Puts the new configuration into force once the hosts have answered.
+  // Starts to reload the file if it has changed or Reload was called: reads it, asks the hosts, and
+  // lists custom resources that it adds.
+  void CheckConfigFile(absl::Time now);
+  absl::Status StartReload(absl::Time now);
+  void EndReload(const absl::Status& ended, absl::Time now);
+  // Puts the new configuration into force once all of that has succeeded.
   void TickReload(absl::Time now);
-  absl::Status FinishReload(std::shared_ptr<const config::Config> next, absl::Time now);
+  absl::Status CheckAdded(absl::Time now);
+  absl::Status Apply(std::shared_ptr<const config::Config> next, absl::Time now);
+  // At the start: the profiles cannot be used with the hosts. Runs on the last good configuration,
+  // or returns the problem.
+  absl::Status UseLastGood(const absl::Status& problem, absl::Time now);
+  // The same if it shows only after a while: another host may serve the missing plugins.
+  void CheckProfiles(absl::Time now);
+  // For people: which configuration runs.
+  std::string RunningText() const;
+  void RecordAboutSelf(bind::ObjectEvent event, absl::Time now);
+  void RecordSelfEvents(absl::Time now);
+  void ConfigureUnknownProfiles(absl::Time now);
+  void ReportUnknownProfiles(absl::Time now);
   void RunOnce(absl::Time now);
   void SampleMetrics();
   absl::Time NextWakeup(absl::Time now) const;
   void Drain();
 
   std::shared_ptr<const config::Config> config_;
+  const ShimOptions options_;
+  const std::string config_file_;  // whose changes are loaded
   const kube::ClientConfig client_config_;
   const std::string hostname_ = Hostname();
   const std::string session_id_ = RandomId();
@@ -184,6 +182,8 @@ class ShimProcess final : public Shim {
   bind::ApiWriter writer_;
   bind::PodEvictor evictor_;
   bind::EventRecorder events_;
+  // About this process; a replica without the lease records them too.
+  bind::EventRecorder self_events_;
   ApiClusterActions effects_;
   MetricsObserver observer_;
   MetricsSampler sampler_{&metrics_};
@@ -195,6 +195,7 @@ class ShimProcess final : public Shim {
   scheduler::Scheduler scheduler_;
   scheduler::ExternallyScheduledPods externally_scheduled_pods_{scheduler_.shared_parts(),
                                                                 &effects_};
+  reload::UnknownProfiles unknown_profiles_;
   std::unique_ptr<extender::ExtenderHandler> extender_handler_;  // null: not configured
   hosts::HostRegistry host_registry_;
 
@@ -204,11 +205,7 @@ class ShimProcess final : public Shim {
   PodInformer pods_;
   NodeInformer nodes_;
   NamespaceInformer namespaces_;
-  PostingHandler<kube::ClusterObject> object_handler_;
-  // The kinds of objects.proto and the custom resources of the configuration.
-  std::vector<informer::Resource<kube::ClusterObject>> object_resources_;
-  // One for each of them.
-  std::vector<std::unique_ptr<ObjectInformer>> objects_;
+  informer::ObjectInformers object_informers_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;
   // The status servers; `server_` listens on loopback only. Reviews have their own API client, so
@@ -221,6 +218,7 @@ class ShimProcess final : public Shim {
 
   std::map<std::string, std::string> reported_builds_;  // by host: the last that was too far apart
   bool caches_synced_ = false;                          // and the scheduler was notified
+  std::vector<bind::ObjectEvent> waiting_self_events_;  // until then
   std::atomic<int> synced_{0};
   std::atomic<bool> hosts_ready_{false};       // every host that a profile needs is serving
   std::atomic<bool> serves_some_pods_{false};  // the hosts of some profile are
@@ -230,8 +228,15 @@ class ShimProcess final : public Shim {
   std::atomic<bool> lease_released_{false};  // voluntarily, after all binds had ended
   std::atomic<bool> reload_wanted_{false};
   FileStamp config_stamp_;
-  std::optional<hosts::ConfigCheck> reload_;  // in progress
-  bool reload_failed_ = false;                // the last one
+  std::optional<PendingReload> reload_;  // in progress
+  std::string read_sha256_;              // of the file that was read last; empty: it was unreadable
+  bool reload_failed_ = false;           // the last one
+  absl::Time retry_reload_ = absl::InfiniteFuture();
+  reload::ConfigStatus config_status_;
+  reload::LastGoodConfig last_good_;
+  bool is_kept_ = false;                                     // in last_good_
+  absl::Time profiles_unresolved_ = absl::InfiniteFuture();  // since then
+  absl::Time unknown_profiles_reported_ = absl::InfinitePast();
   absl::Status fatal_;
   absl::Time sampled_ = absl::InfinitePast();
 };

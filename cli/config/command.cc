@@ -15,11 +15,19 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "cli/command_line.h"
+#include "cli/config/line_diff.h"
 #include "shim/config/profiles.h"
 #include "shim/hosts/plans.h"
 
 namespace outboard::config_command {
 namespace {
+
+constexpr absl::Duration kPageTimeout = absl::Seconds(30);
+
+bool NamesAShim(const http::ShimAddress& shim) {
+  return shim.server != http::ShimAddress().server || !shim.token_file.empty() ||
+         !shim.certificate_authority.empty() || shim.insecure_skip_tls_verify;
+}
 
 // The configuration without the plugins that no host serves, so that the others can be checked.
 config::Config OnlyServed(config::Config config, const AskedHosts& hosts) {
@@ -97,32 +105,40 @@ Checked Check(const ConfigLine& line, const config::Config& config,
 }  // namespace
 
 const char kConfigHelp[] =
-    R"(outboard config: check a configuration file, and print it with all defaults
+    R"(outboard config: check a configuration file, and print it with all defaults; or compare it with a running shim's
 
 Usage:
-  outboard config FILE [flags]
+  outboard config FILE [--host ADDRESS] [--without-hosts]
+  outboard config diff FILE [--server ADDRESS and its flags]
 
 Flags:
   --host ADDRESS         Check plugins and their arguments with the running plugin host at unix:PATH, or at the network
                          address of one of the file's hosts. May be repeated, in the order of the file's hosts (default:
                          start the outboard-host beside this program, else on PATH)
   --without-hosts        Do not check plugins and their arguments
+)" OUTBOARD_SHIM_FLAGS_HELP R"(
   -h, --help             Print this text
 
 FILE contains a KubeSchedulerConfiguration (kubescheduler.config.k8s.io/v1) and optionally, after `---`, a
 ShimConfiguration (config.outboard.dev/v1alpha1). Prints every error with file, line and field. Connects to none of the
 file's hosts by itself.
 
+diff prints what differs between the configuration in force of a running outboard-shim and FILE, both with all defaults.
+Fields of FILE that wait for a restart of the shim differ until then. Standard error says if the shim refused its file.
+
 Exit codes: 0 the file is valid; 1 a host does not answer; 2 the file is not valid, or invalid usage.
+Of diff: 0 the same; 1 different; 2 the shim does not answer, the file is not valid, or invalid usage.
 
 Example:
   outboard config scheduler.yaml
+  outboard config diff scheduler.yaml
 )";
 
 config::FlagTable ConfigFlags(ConfigLine* line) {
   config::FlagTable flags;
   flags.Texts("--host", &line->hosts);
   flags.Switch("--without-hosts", &line->without_hosts);
+  cli::AddShimFlags(&flags, &line->shim);
   return flags;
 }
 
@@ -132,9 +148,15 @@ absl::StatusOr<ConfigLine> ParseConfigLine(const std::vector<std::string>& argum
   if (absl::Status parsed = flags.Parse(arguments); !parsed.ok()) return parsed;
   line.help = flags.help();
   if (line.help) return line;
-  if (absl::Status words = flags.CheckWordCount(1); !words.ok()) return words;
-  if (flags.words().empty()) return absl::InvalidArgumentError("FILE is missing");
-  line.file = flags.words()[0];
+  line.diff = !flags.words().empty() && flags.words()[0] == "diff";
+  const size_t at = line.diff ? 1 : 0;
+  if (absl::Status words = flags.CheckWordCount(at + 1); !words.ok()) return words;
+  if (flags.words().size() <= at) return absl::InvalidArgumentError("FILE is missing");
+  line.file = flags.words()[at];
+  if (line.diff && (line.without_hosts || !line.hosts.empty()))
+    return absl::InvalidArgumentError("--host and --without-hosts are not for diff");
+  if (!line.diff && NamesAShim(line.shim))
+    return absl::InvalidArgumentError("--server and its flags are for outboard config diff");
   if (line.without_hosts && !line.hosts.empty())
     return absl::InvalidArgumentError("--host and --without-hosts exclude each other");
   for (const std::string& host : line.hosts) {
@@ -179,6 +201,48 @@ std::string MergeProblems(const std::string& file, absl::string_view first,
   return absl::StrJoin(lines, "\n");
 }
 
+absl::StatusOr<std::string> ConfigDiff(const std::string& page, const config::Config& file) {
+  const absl::StatusOr<config::Config> running = config::ParseConfig(page, "/configz");
+  if (!running.ok()) {
+    return absl::InternalError(absl::StrCat(
+        "this version does not understand the shim's configuration: ", running.status().message()));
+  }
+  return UnifiedDiff("the running configuration", config::EffectiveConfigYaml(*running, nullptr),
+                     file.file, config::EffectiveConfigYaml(file, nullptr));
+}
+
+namespace {
+
+// What the shim says about its file: the comments at the beginning of the page.
+void PrintComments(const std::string& page) {
+  for (absl::string_view line : absl::StrSplit(page, '\n')) {
+    if (!absl::ConsumePrefix(&line, "# ")) return;
+    fprintf(stderr, "shim: %s\n", std::string(line).c_str());
+  }
+}
+
+int RunDiff(const ConfigLine& line) {
+  const auto fail = [](const absl::Status& error) {
+    fprintf(stderr, "outboard config: %s\n", std::string(error.message()).c_str());
+    return 2;
+  };
+  config::Config file;
+  if (const absl::Status read = config::ReadConfigFile(line.file, &file); !read.ok()) {
+    if (!absl::IsInvalidArgument(read)) return fail(read);
+    fprintf(stderr, "%s\n", std::string(read.message()).c_str());
+    return 2;
+  }
+  const absl::StatusOr<std::string> page = http::GetPage(line.shim, "/configz", {}, kPageTimeout);
+  if (!page.ok()) return fail(page.status());
+  PrintComments(*page);
+  const absl::StatusOr<std::string> diff = ConfigDiff(*page, file);
+  if (!diff.ok()) return fail(diff.status());
+  fputs(diff->c_str(), stdout);
+  return diff->empty() ? 0 : 1;
+}
+
+}  // namespace
+
 int RunConfig(const std::vector<std::string>& arguments) {
   const absl::StatusOr<ConfigLine> line = ParseConfigLine(arguments);
   if (!line.ok()) return cli::UsageError("config", line.status());
@@ -186,6 +250,7 @@ int RunConfig(const std::vector<std::string>& arguments) {
     fputs(kConfigHelp, stdout);
     return 0;
   }
+  if (line->diff) return RunDiff(*line);
   // The plans' warnings are for a shim's log.
   FLAGS_minloglevel = std::max(FLAGS_minloglevel, int{google::GLOG_ERROR});
   config::Config config;

@@ -1,4 +1,5 @@
-// `outboard config`: checks a configuration file, with the plugins of hosts.
+// `outboard config`: checks a configuration file, with the plugins of hosts, or compares it with
+// the running configuration.
 #ifndef OUTBOARD_CLI_CONFIG_COMMAND_H_
 #define OUTBOARD_CLI_CONFIG_COMMAND_H_
 
@@ -10,11 +11,14 @@
 #include "cli/config/asked_hosts.h"
 #include "shim/config/config.h"
 #include "shim/config/flag_table.h"
+#include "shim/http/client.h"
 
 namespace outboard::config_command {
 
 struct ConfigLine {
   std::string file;
+  bool diff = false;               // compare with the shim's configuration
+  http::ShimAddress shim;          // with `diff`
   std::vector<std::string> hosts;  // addresses; empty: start one
   bool without_hosts = false;
   bool help = false;
@@ -38,7 +42,14 @@ absl::Status CheckPlugins(const config::Config& config, const AskedHosts& hosts,
 std::string MergeProblems(const std::string& file, absl::string_view first,
                           absl::string_view second);
 
-// Returns the exit code: 0 valid; 1 a host does not answer; 2 not valid, or invalid usage.
+// What would change if the file replaced the running configuration, a page of /configz; "" if
+// nothing would. Pure.
+// Errors: INVALID_ARGUMENT with the file's problems; INTERNAL for a page that this version does not
+// understand.
+absl::StatusOr<std::string> ConfigDiff(const std::string& page, const config::Config& file);
+
+// Returns the exit code: 0 valid; 1 a host does not answer; 2 not valid, or invalid usage. With
+// diff: 0 equal; 1 different; 2 the shim does not answer, the file is not valid, or invalid usage.
 int RunConfig(const std::vector<std::string>& arguments);
 
 }  // namespace outboard::config_command

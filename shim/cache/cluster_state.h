@@ -107,6 +107,8 @@ class ClusterState : private ChangeEncoder {
   // Other objects. FindObject: null for an unknown object; the uid does not count.
   size_t object_count() const { return objects_.size(); }
   kube::ClusterObjectPtr FindObject(const v1beta1::ObjectReference& reference) const;
+  // Of a kind as kube::KindOf names it. Looks at all objects.
+  std::vector<kube::ClusterObjectPtr> ObjectsOfKind(absl::string_view kind) const;
   void ForEachDisruptionBudget(
       absl::FunctionRef<void(const kube::ClusterObjectPtr& budget)> visit) const;
   const DeviceClassResources& device_class_resources() const { return device_class_resources_; }

@@ -185,6 +185,14 @@ kube::ClusterObjectPtr ClusterState::FindObject(const v1beta1::ObjectReference& 
   return it == objects_.end() ? nullptr : it->second->object;
 }
 
+std::vector<kube::ClusterObjectPtr> ClusterState::ObjectsOfKind(absl::string_view kind) const {
+  std::vector<kube::ClusterObjectPtr> found;
+  for (const auto& [key, record] : objects_) {
+    if (kube::KindOf(record->object->object) == kind) found.push_back(record->object);
+  }
+  return found;
+}
+
 std::vector<v1beta1::SyncRequest> ClusterState::TakeChanges(Cursor host, absl::Time now) {
   now_ = now;
   return log_.TakeChanges(host);

@@ -330,6 +330,8 @@ TEST_F(ClusterStateTest, CommandsAndCustomObjectsAreSentToHostsThatDeclaredThem)
     object->object_uid = object->resource_version = resource;
     state_.UpsertObject(object);
   }
+  EXPECT_EQ(state_.ObjectsOfKind("gadgets.v1.example.com").size(), 1u);
+  EXPECT_TRUE(state_.ObjectsOfKind("DeviceClass").empty());
   Take(host);
   const v1beta1::Container& sent = *model_.pods["p"].object.containers().rbegin();
   EXPECT_EQ(sent.command_size(), 0);

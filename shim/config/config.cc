@@ -1,5 +1,6 @@
 #include "shim/config/config.h"
 
+#include <openssl/sha.h>
 #include <yaml-cpp/eventhandler.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -218,8 +220,16 @@ class FileReader {
   bool has_shim_ = false;
 };
 
+std::string Sha256(absl::string_view text) {
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest);
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+}
+
 absl::Status ParseInto(absl::string_view text, std::string file, Config* out) {
   out->file = std::move(file);
+  out->sha256 = Sha256(text);
   if (text.size() > kMaxFile)
     return absl::InvalidArgumentError(absl::StrCat(out->file, ": larger than 1 MiB"));
   return FileReader(out).Read(text);

@@ -173,6 +173,12 @@ struct ExtenderConfig {
   }
 };
 
+// Pods that wait for a scheduler that does not exist; see shim/reload/unknown_profiles.h.
+struct UnknownProfiles {
+  // A schedulerName with one of these prefixes is meant for this installation.
+  std::vector<std::string> prefixes;
+};
+
 // config.outboard.dev/v1alpha1
 struct ShimConfig {
   std::vector<HostSpec> hosts;
@@ -194,6 +200,7 @@ struct ShimConfig {
   ObjectReading reading;
   int32_t verbosity = 0;            // log level, 0..10
   int32_t explain_memory_mib = 64;  // for AttemptLog; 1..65536
+  UnknownProfiles unknown_profiles;
 };
 
 struct Config {
@@ -202,6 +209,7 @@ struct Config {
   ShimConfig shim;
   // Accepted but probably unintended settings, `FILE:LINE:COL: path: what`.
   std::vector<std::string> warnings;
+  std::string sha256;  // of the file's text, in hexadecimal
 };
 
 // Reads `path`, at most 1 MiB.
@@ -211,9 +219,10 @@ absl::Status ReadConfigFile(const std::string& path, Config* out);
 // Parses `text`; `file` is only for messages. Empty text gives the defaults.
 absl::StatusOr<Config> ParseConfig(absl::string_view text, std::string file);
 
-// Whether `next` can replace the current configuration without a restart. Pure.
-// Errors: INVALID_ARGUMENT, one line per field that must not change.
-absl::Status CheckReload(const Config& in_force, const Config& next);
+// Gives the fields of `next` that only a restart can change the values that are in force, and
+// returns the names of those that differ. Pure.
+// Errors: INVALID_ARGUMENT if the rest of `next` cannot be used with these values.
+absl::StatusOr<std::vector<std::string>> KeepUntilRestart(const Config& in_force, Config* next);
 
 // Splits HOST:PORT or [HOST]:PORT; false if malformed.
 bool SplitHostPort(absl::string_view address, std::string* host, int* port);

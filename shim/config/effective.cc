@@ -236,6 +236,11 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   Texts(out, "workloadTypes", shim.metrics.types);
   Texts(out, "jobNameLabels", shim.metrics.job_labels);
   out << YAML::EndMap;
+  if (!shim.unknown_profiles.prefixes.empty()) {
+    out << YAML::Key << "unknownProfiles" << YAML::Value << YAML::BeginMap;
+    Texts(out, "prefixes", shim.unknown_profiles.prefixes);
+    out << YAML::EndMap;
+  }
   Texts(out, "allowedEnvironmentVariables", shim.reading.environment_variables);
   out << YAML::Key << "featureGates" << YAML::Value << YAML::BeginMap;
   Field(out, "TaintTolerationComparisonOperators",

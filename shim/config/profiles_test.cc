@@ -369,6 +369,7 @@ profiles:
 ---
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
+unknownProfiles: {prefixes: ["no"]}
 hosts: [{name: h, address: "unix:/s"}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c}}]
 deadlines: {cycle: 1.5s}
 failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
@@ -391,6 +392,7 @@ metrics: {workloadTypeLabel: team, workloadTypes: ["1", etl], jobNameLabels: []}
     EXPECT_EQ(again->shim.deadlines.cycle, absl::Milliseconds(1500));
     EXPECT_EQ(again->shim.hosts[1].tls->cert_file, "b");
     EXPECT_EQ(again->shim.metrics.type_label, "team");
+    EXPECT_THAT(again->shim.unknown_profiles.prefixes, ElementsAre("no"));
     EXPECT_THAT(again->shim.metrics.types, ElementsAre("1", "etl"));
     EXPECT_THAT(again->shim.metrics.job_labels, IsEmpty());
     if (resolved == nullptr) continue;

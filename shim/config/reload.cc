@@ -1,42 +1,52 @@
-#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "shim/config/config.h"
 
 namespace outboard::config {
+namespace {
 
-absl::Status CheckReload(const Config& in_force, const Config& next) {
-  std::vector<std::string> problems;
-  const auto same = [&](const char* field, bool is_same) {
-    if (is_same) return;
-    problems.push_back(absl::StrCat(next.file, ": ", field,
-                                    ": cannot be changed while the shim runs; restart the shim"));
+// The endpoint that runs needs its profile.
+absl::Status CheckExtenderProfile(const Config& next) {
+  if (!next.shim.extender.has_value()) return absl::OkStatus();
+  const std::string& wanted = next.shim.extender->profile;
+  for (const ProfileSpec& profile : next.scheduler.profiles) {
+    if (profile.scheduler_name == wanted) return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat(next.file, ": profiles: no profile has the schedulerName \"", wanted,
+                   "\", which the running extender uses; extender cannot change while the shim "
+                   "runs; restart the shim"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::string>> KeepUntilRestart(const Config& in_force, Config* next) {
+  std::vector<std::string> waiting;
+  const auto keep = [&](const char* field, const auto& running, auto* wanted) {
+    if (*wanted == running) return;
+    waiting.emplace_back(field);
+    *wanted = running;
   };
   const SchedulerConfig& a = in_force.scheduler;
-  const SchedulerConfig& b = next.scheduler;
-  same("leaderElection", a.leader_election == b.leader_election);
-  same("clientConnection", a.client_connection == b.client_connection);
-  same("podInitialBackoffSeconds", a.pod_initial_backoff == b.pod_initial_backoff);
-  same("podMaxBackoffSeconds", a.pod_max_backoff == b.pod_max_backoff);
-  same("servingAddress", in_force.shim.serving_address == next.shim.serving_address);
-  same("explainMemoryMiB", in_force.shim.explain_memory_mib == next.shim.explain_memory_mib);
+  SchedulerConfig& b = next->scheduler;
+  keep("leaderElection", a.leader_election, &b.leader_election);
+  keep("clientConnection", a.client_connection, &b.client_connection);
+  keep("podInitialBackoffSeconds", a.pod_initial_backoff, &b.pod_initial_backoff);
+  keep("podMaxBackoffSeconds", a.pod_max_backoff, &b.pod_max_backoff);
+  const ShimConfig& running = in_force.shim;
+  ShimConfig& wanted = next->shim;
+  keep("servingAddress", running.serving_address, &wanted.serving_address);
+  keep("secureServing", running.secure_serving, &wanted.secure_serving);
+  keep("extender", running.extender, &wanted.extender);
+  keep("explainMemoryMiB", running.explain_memory_mib, &wanted.explain_memory_mib);
   // Objects that were read before keep what was read of them.
-  same("allowedEnvironmentVariables",
-       in_force.shim.reading.environment_variables == next.shim.reading.environment_variables);
-  same("featureGates", in_force.shim.reading.feature_gates == next.shim.reading.feature_gates);
-  same("secureServing", in_force.shim.secure_serving == next.shim.secure_serving);
-  same("extender", in_force.shim.extender == next.shim.extender);
-  // Hosts that may read a resource have its objects in their caches.
-  const auto same_rule = [](const CustomResourceRule& x, const CustomResourceRule& y) {
-    return x.resource == y.resource && x.verbs == y.verbs && x.namespaces == y.namespaces;
-  };
-  same("customResources",
-       std::equal(in_force.shim.custom_resources.begin(), in_force.shim.custom_resources.end(),
-                  next.shim.custom_resources.begin(), next.shim.custom_resources.end(), same_rule));
-  if (problems.empty()) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  keep("allowedEnvironmentVariables", running.reading.environment_variables,
+       &wanted.reading.environment_variables);
+  keep("featureGates", running.reading.feature_gates, &wanted.reading.feature_gates);
+  if (absl::Status usable = CheckExtenderProfile(*next); !usable.ok()) return usable;
+  return waiting;
 }
 
 }  // namespace outboard::config

@@ -367,6 +367,14 @@ void ReadWorkloadLabels(MapReader& reader, WorkloadLabels* out) {
   for (const std::string& key : out->job_labels) check_key("jobNameLabels", key);
 }
 
+void ReadUnknownProfiles(MapReader& reader, UnknownProfiles* out) {
+  reader.StringList("prefixes", &out->prefixes);
+  for (const std::string& prefix : out->prefixes) {
+    // "" would make every pod without a scheduler one of this installation.
+    if (prefix.empty()) reader.problems().Add(reader.where("prefixes"), "must not be empty");
+  }
+}
+
 void ReadEnvironmentVariables(MapReader& reader, std::vector<std::string>* out) {
   constexpr char kField[] = "allowedEnvironmentVariables";
   // A given list replaces the default.
@@ -473,6 +481,8 @@ void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>
   ReadAllowedPodKeys(reader, &out->allowed_pod_keys);
   reader.Map("extender", [&](MapReader& r) { ReadExtender(r, &out->extender.emplace()); });
   reader.Map("metrics", [&](MapReader& r) { ReadWorkloadLabels(r, &out->metrics); });
+  reader.Map("unknownProfiles",
+             [&](MapReader& r) { ReadUnknownProfiles(r, &out->unknown_profiles); });
   ReadEnvironmentVariables(reader, &out->reading.environment_variables);
   reader.Map("featureGates", [&](MapReader& r) {
     r.Bool("TaintTolerationComparisonOperators",

@@ -544,6 +544,11 @@ bool HostRegistry::IsServed(const std::string& host) const {
          !scheduler_->IsHeldBack(host);
 }
 
+absl::Status HostRegistry::UnresolvedProfiles() const {
+  if (plans_.has_value() || !EveryHostAnswered()) return absl::OkStatus();
+  return PlansWith("", nullptr).status();
+}
+
 bool HostRegistry::AllReady() const {
   if (!plans_.has_value()) return false;
   return std::all_of(plans_->configure.begin(), plans_->configure.end(),

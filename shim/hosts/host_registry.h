@@ -119,8 +119,7 @@ class HostRegistry final : public framework::ShadowObserver {
 
   using View = InstanceView;
   std::vector<View> Describe() const;
-  // How often an instance came to serve, by host and reason: `newer`, `lost`, `rollback`,
-  // `draining`, `manual`.
+  // How often instances came to serve, by host and reason: newer, lost, rollback, draining, manual.
   const std::map<std::pair<std::string, std::string>, int64_t>& switches() const {
     return switches_;
   }
@@ -132,12 +131,13 @@ class HostRegistry final : public framework::ShadowObserver {
   bool AllReady() const;
   // Whether pods of some profile can be placed: those that need no unavailable host.
   bool ServesSomePods() const;
+  // Why profiles cannot be resolved although all hosts have answered; OK otherwise.
+  absl::Status UnresolvedProfiles() const;
   // Null until profiles are resolved.
   const Plans* plans() const { return plans_.has_value() ? &*plans_ : nullptr; }
 
  private:
   using Host = HostInstances;
-
   // Whether an instance serves and is called.
   bool IsServed(const std::string& host) const;
   // The configuration's, and those that have answered.

@@ -121,6 +121,11 @@ std::vector<Resource<kube::ClusterObject>> ObjectResources(
   return all;
 }
 
+std::string KindOfPath(const std::string& path) {
+  const ObjectKind* const kind = KindAt(path);
+  return kind == nullptr ? "" : std::string(kind->kind);
+}
+
 kube::ClusterObjectPtr BuiltInObject(const kube::ClusterObject& custom) {
   if (!custom.object.has_generic_object()) return nullptr;
   const v1beta1::GenericObject& object = custom.object.generic_object();

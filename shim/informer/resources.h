@@ -52,6 +52,9 @@ Resource<kube::ClusterObject> CustomObjects(const kube::CustomResourceName& reso
 std::vector<Resource<kube::ClusterObject>> ObjectResources(
     const std::vector<kube::CustomResourceName>& custom);
 
+// The Kubernetes kind of the contract's own object at this API path; "" for others.
+std::string KindOfPath(const std::string& path);
+
 // An object that was read as a custom one, as the kind of object_kinds.h that it is. Null for
 // others.
 kube::ClusterObjectPtr BuiltInObject(const kube::ClusterObject& custom);

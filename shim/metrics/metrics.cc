@@ -148,7 +148,12 @@ Metrics::Metrics(absl::string_view version)
       gang_wait(*registry_, kGangWait),
       serving_certificate_reloads(*registry_, kServingCertificateReloads),
       http_authorization(*registry_, kHttpAuthorization),
-      extender_duration(*registry_, kExtenderDuration) {
+      extender_duration(*registry_, kExtenderDuration),
+      config_reload_successful(Single<Gauge>(*registry_, kConfigReloadSuccessful)),
+      config_reload_time(Single<Gauge>(*registry_, kConfigReloadTime)),
+      config_info(*registry_, kConfigInfo),
+      config_restart_required(Single<Gauge>(*registry_, kConfigRestartRequired)),
+      unknown_profile_pods(*registry_, kUnknownProfilePods) {
   AddChild(MakeFamily<Gauge>(*registry_, kBuildInfo), kBuildInfo,
            {{"version", std::string(version)}})
       .Set(1);

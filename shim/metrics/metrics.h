@@ -160,6 +160,11 @@ class Metrics {
   Children<Counter> serving_certificate_reloads;
   Children<Counter> http_authorization;
   Children<Histogram> extender_duration;
+  Gauge& config_reload_successful;
+  Gauge& config_reload_time;
+  Children<Gauge> config_info;
+  Gauge& config_restart_required;
+  Children<Gauge> unknown_profile_pods;
 
  private:
   absl::Mutex mutex_;

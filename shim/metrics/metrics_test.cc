@@ -78,6 +78,8 @@ void TouchAll(Metrics& m) {
   m.ai_attempts.With({"training", "scheduled"});
   m.gang_wait.With({"default", "bound"});
   m.extender_duration.With({"filter", "answered"});
+  m.config_info.With({"sha256:0"});
+  m.unknown_profile_pods.With({"ai-batch"});
 }
 
 TEST(Metrics, EveryNameIsExposedWithItsTypeLabelsAndBuckets) {

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "shim/metrics/config_names.h"
 #include "shim/metrics/metric_spec.h"
 #include "shim/metrics/process_names.h"
 #include "shim/metrics/scheduler_names.h"

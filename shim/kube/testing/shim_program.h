@@ -58,11 +58,12 @@ class ShimProgram {
   }
 
   // Starts it with the files `config` and `kubeconfig` of the folder. `variables`: further ones of
-  // the environment, each NAME=VALUE.
-  void Start(std::vector<std::string> variables = {}) {
+  // the environment, each NAME=VALUE. `flags`: further flags.
+  void Start(std::vector<std::string> variables = {}, const std::vector<std::string>& flags = {}) {
     const std::string program = Tests().parent_path() / "bin/outboard-shim";
     std::vector<std::string> arguments = {program, "--config", directory_ + "/config",
                                           "--kubeconfig", directory_ + "/kubeconfig"};
+    arguments.insert(arguments.end(), flags.begin(), flags.end());
     std::vector<char*> argv, env;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     for (std::string& variable : variables) env.push_back(variable.data());
@@ -79,6 +80,13 @@ class ShimProgram {
   }
   // Whether it still runs.
   bool IsRunning() const { return process_ > 0 && waitpid(process_, nullptr, WNOHANG) == 0; }
+  // Waits until it ends by itself, and returns its exit code; -1: a signal ended it.
+  int AwaitExit() {
+    int status = 0;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
   void End() {
     if (process_ <= 0) return;
     kill(process_, SIGTERM);
