@@ -152,7 +152,7 @@ ShimProcess::ShimProcess(config::Config config, const ShimOptions& options,
                                           scheduler_.events()->OnNamespaceDelete(ns->key(), now);
                                         },
                                         [this] { ++synced_; }}),
-      pods_(client_, informer::Pods(), &pod_handler_),
+      pods_(client_, pod_resource_, &pod_handler_),
       nodes_(client_, informer::Nodes(), &node_handler_),
       namespaces_(client_, informer::Namespaces(), &namespace_handler_),
       object_informers_(

@@ -9,6 +9,17 @@
 
 namespace outboard::shim {
 
+size_t MaxExternalBinds(const config::Config& config) {
+  return config.shim.extender.has_value() ? static_cast<size_t>(config.shim.extender->max_binds)
+                                          : 0;
+}
+
+informer::Resource<kube::PodObject> WatchedPods(const config::Config& config) {
+  if (!config.shim.extender.has_value()) return informer::Pods();
+  return informer::PodsOfExtender(config.shim.extender->scheduler_names,
+                                  config.shim.extender->profile);
+}
+
 absl::Status ShimProcess::StartExtender() {
   if (!config_->shim.extender.has_value()) return absl::OkStatus();
   const config::ExtenderConfig& wanted = *config_->shim.extender;
@@ -34,7 +45,9 @@ absl::Status ShimProcess::StartExtender() {
   }
   options.server.serves_bind = knows_clients;
   options.server.serves_admit = wanted.admits_bindings;
+  options.server.max_binds = knows_clients ? static_cast<size_t>(wanted.max_binds) : 0;
   options.deadline = wanted.deadline;
+  options.bind_deadline = wanted.bind_deadline;
   options.post = [this](std::function<void(absl::Time)> work) {
     task_queue_.Post(std::move(work));
   };

@@ -86,6 +86,10 @@ scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config);
 std::vector<std::string> ProfileNames(const config::Config& config);
 // The custom resources of the configuration that are listed and watched.
 std::vector<kube::CustomResourceName> WatchedResources(const config::Config& config);
+// Of the extender; 0 without one.
+size_t MaxExternalBinds(const config::Config& config);
+// The pods to watch, with those of the schedulers that ask the extender as the profile's.
+informer::Resource<kube::PodObject> WatchedPods(const config::Config& config);
 
 class ShimProcess final : public Shim {
  public:
@@ -193,8 +197,8 @@ class ShimProcess final : public Shim {
   HostFailures host_failures_;
   Observers observers_{{&observer_, &attempt_log_, &host_failures_}};
   scheduler::Scheduler scheduler_;
-  scheduler::ExternallyScheduledPods externally_scheduled_pods_{scheduler_.shared_parts(),
-                                                                &effects_};
+  scheduler::ExternallyScheduledPods externally_scheduled_pods_{
+      scheduler_.shared_parts(), &effects_, MaxExternalBinds(*config_)};
   reload::UnknownProfiles unknown_profiles_;
   std::unique_ptr<extender::ExtenderHandler> extender_handler_;  // null: not configured
   hosts::HostRegistry host_registry_;
@@ -202,6 +206,7 @@ class ShimProcess final : public Shim {
   PostingHandler<kube::PodObject> pod_handler_;
   PostingHandler<kube::NodeObject> node_handler_;
   PostingHandler<kube::NamespaceObject> namespace_handler_;
+  const informer::Resource<kube::PodObject> pod_resource_ = WatchedPods(*config_);
   PodInformer pods_;
   NodeInformer nodes_;
   NamespaceInformer namespaces_;

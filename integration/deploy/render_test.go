@@ -40,6 +40,10 @@ func installations(t *testing.T) []installation {
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-values.yaml")), &extender); err != nil {
 		t.Fatal(err)
 	}
+	var binding map[string]any
+	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/extender-binds-values.yaml")), &binding); err != nil {
+		t.Fatal(err)
+	}
 	certified := maps.Clone(extender)
 	certified["certManager"] = map[string]any{"enabled": true}
 	return []installation{
@@ -50,6 +54,7 @@ func installations(t *testing.T) []installation {
 		{name: "probed", values: map[string]any{"nodeProbe": map[string]any{"enabled": true}}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
+		{name: "extender-binds", values: binding, config: "deploy/kustomize/extender-binds/config.yaml"},
 		{name: "extender-certified", values: certified, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
@@ -312,7 +317,7 @@ func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map
 
 // An example configuration differs from its installation's only in settings of the installation.
 func TestInstallationsAreTheExamples(t *testing.T) {
-	for installation, file := range map[string]string{"ai-scheduler": "ai-scheduler.yaml", "extender": "extender/outboard.yaml"} {
+	for installation, file := range map[string]string{"ai-scheduler": "ai-scheduler.yaml", "extender": "extender/outboard.yaml", "extender-binds": "extender/outboard-binds.yaml"} {
 		t.Run(installation, func(t *testing.T) { isTheExample(t, installation, "deploy/examples/"+file) })
 	}
 }

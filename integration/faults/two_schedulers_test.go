@@ -63,7 +63,7 @@ func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
 	address := admitBindings(t, c)
-	shim := fmt.Sprintf("extender: {address: %q, profile: %s, admitsBindings: true, tls: {certFile: %q, keyFile: %q}}",
+	shim := fmt.Sprintf("extender: {address: %q, profile: %s, schedulerNames: [], admitsBindings: true, tls: {certFile: %q, keyFile: %q}}",
 		address, ourScheduler, filepath.Join(c.Dir, "server.crt"), filepath.Join(c.Dir, "server.key"))
 	report, overcommits := shareNodes(t, c, shim)
 	if report.Overcommitted > 0 {

@@ -59,7 +59,7 @@ awk -v folder="$folder" '
   }
   inside { block = block $0 "\n" }' README.md docs/*.md deploy/README.md
 shopt -s nullglob
-for config in deploy/examples/{config,ai-scheduler,two-profiles,extender/outboard}.yaml sdk/templates/cpp/config.yaml "$folder"/document-*.yaml; do
+for config in deploy/examples/{config,ai-scheduler,two-profiles,extender/outboard,extender/outboard-binds}.yaml sdk/templates/cpp/config.yaml "$folder"/document-*.yaml; do
   # ExamplePlugin is in none of our hosts.
   [[ $config == sdk/* ]] && flags=(--without-hosts) || flags=()
   said=$("$outboard" config "$config" "${flags[@]}" 2>&1 >/dev/null) || { echo "FAILED: outboard config $config"; failed=1; }

@@ -13,6 +13,7 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -157,6 +158,7 @@ class FileReader {
     }
     if (!has_scheduler_) config_->scheduler = DefaultSchedulerConfig();
     CheckExtenderProfile();
+    CheckExtenderSchedulers();
     return problems_.ToStatus();
   }
 
@@ -207,6 +209,24 @@ class FileReader {
     problems_.Add(extender->where,
                   absl::StrCat("no profile has the schedulerName \"", extender->profile,
                                "\"; existing names: ", absl::StrJoin(names, ", ")));
+  }
+
+  // A pod belongs to one scheduler: the shim's queue takes the pods of each profile's name.
+  void CheckExtenderSchedulers() {
+    auto& extender = config_->shim.extender;
+    if (!extender.has_value()) return;
+    for (const ProfileSpec& profile : config_->scheduler.profiles) {
+      if (!absl::c_linear_search(extender->scheduler_names, profile.scheduler_name)) continue;
+      if (extender->names_at.has_value()) {
+        problems_.Add(
+            *extender->names_at,
+            absl::StrCat("\"", profile.scheduler_name,
+                         "\" is the schedulerName of a profile: this scheduler places its "
+                         "pods itself"));
+      } else {
+        std::erase(extender->scheduler_names, profile.scheduler_name);
+      }
+    }
   }
 
   bool CheckOnce(MapReader& reader, bool* seen) {

@@ -156,20 +156,30 @@ struct CustomResourceRule {
 
 // The endpoint for a kube-scheduler that uses this shim as its extender.
 struct ExtenderConfig {
-  std::string address;           // HOST:PORT
-  std::string profile;           // schedulerName of the profile whose plugins are used
+  std::string address;  // HOST:PORT
+  std::string profile;  // schedulerName of the profile whose plugins are used
+  // Whose pods are the profile's pods for its plugins. By default kube-scheduler's, unless a
+  // profile has this name.
+  std::vector<std::string> scheduler_names = {"default-scheduler"};
   std::optional<ServerTls> tls;  // required unless loopback
   // Every request is answered within this time, if necessary with an error.
   absl::Duration deadline = absl::Seconds(2);
+  // The same for a bind, including its waits at Permit and PreBind. Shorter than the httpTimeout of
+  // kube-scheduler, by default 5 s.
+  absl::Duration bind_deadline = absl::Seconds(4);
+  int32_t max_binds = 128;  // in progress at a time
   // Whether the endpoint also serves the API server's webhook that checks other schedulers' binds
   // against the nodes' free resources.
   bool admits_bindings = false;
-  Location where;  // of `profile`
+  Location where;                    // of `profile`
+  std::optional<Location> names_at;  // of `scheduler_names`; absent: the default
 
-  // Ignores `where`.
+  // Ignores locations.
   bool operator==(const ExtenderConfig& other) const {
-    return address == other.address && profile == other.profile && tls == other.tls &&
-           deadline == other.deadline && admits_bindings == other.admits_bindings;
+    return address == other.address && profile == other.profile &&
+           scheduler_names == other.scheduler_names && tls == other.tls &&
+           deadline == other.deadline && bind_deadline == other.bind_deadline &&
+           max_binds == other.max_binds && admits_bindings == other.admits_bindings;
   }
 };
 

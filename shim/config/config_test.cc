@@ -410,6 +410,18 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:64: extender.deadline: must be from 10ms to 1m"},
       {"extender: {address: '127.0.0.1:1', profile: default-scheduler, admitsBindings: sure}\n",
        "f.yaml:3:64: extender.admitsBindings: expected true or false, got \"sure\""},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, schedulerNames: "
+       "[default-scheduler]}\n",
+       "f.yaml:3:64: extender.schedulerNames: \"default-scheduler\" is the schedulerName of a "
+       "profile: this scheduler places its pods itself"},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, schedulerNames: [a, a]}\n",
+       "f.yaml:3:64: extender.schedulerNames: Duplicate value: \"a\""},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, schedulerNames: ['']}\n",
+       "f.yaml:3:64: extender.schedulerNames: a name is empty"},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, bindDeadline: 16m}\n",
+       "f.yaml:3:64: extender.bindDeadline: must be from 10ms to 15m"},
+      {"extender: {address: '127.0.0.1:1', profile: default-scheduler, maxBinds: 0}\n",
+       "f.yaml:3:64: extender.maxBinds: must be from 1 to 4096"},
       {"metrics: {workloadTypeLabel: '', workloadTypes: [], jobNameLabels: []}\n", nullptr},
       {"metrics: {workloadTypeLabel: example.com/team, workloadTypes: [A.b_c]}\n", nullptr},
       {"metrics: {workloadTypeLabel: Example.com/team}\n",
@@ -443,6 +455,26 @@ TEST(ParseConfig, ShimErrors) {
       EXPECT_EQ(config.status().message(), c.error) << c.body;
     }
   }
+}
+
+// By default kube-scheduler's pods, unless this scheduler places them.
+TEST(ParseConfig, SchedulersOfTheExtender) {
+  const auto names = [](const std::string& profile, const std::string& given) {
+    absl::StatusOr<Config> config = ParseConfig(
+        absl::StrCat("apiVersion: config.outboard.dev/v1alpha1\nkind: ShimConfiguration\n"
+                     "extender: {address: '127.0.0.1:1', profile: ",
+                     profile, given,
+                     "}\n---\napiVersion: kubescheduler.config.k8s.io/v1\n"
+                     "kind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: ",
+                     profile, "}]\n"),
+        "f.yaml");
+    EXPECT_TRUE(config.ok()) << config.status();
+    return config.ok() ? config->shim.extender->scheduler_names : std::vector<std::string>();
+  };
+  EXPECT_THAT(names("gpu", ""), ElementsAre("default-scheduler"));
+  EXPECT_THAT(names("default-scheduler", ""), IsEmpty());
+  EXPECT_THAT(names("gpu", ", schedulerNames: []"), IsEmpty());
+  EXPECT_THAT(names("default-scheduler", ", schedulerNames: [a, b]"), ElementsAre("a", "b"));
 }
 
 TEST(ParseConfig, WorkloadLabelsHaveDefaultsAndAGivenListReplacesThem) {

@@ -374,6 +374,7 @@ hosts: [{name: h, address: "unix:/s"}, {name: t, address: "h:1", tls: {caFile: a
 deadlines: {cycle: 1.5s}
 failurePolicies: [{plugin: GPUAware, point: filter, policy: FailOpen}]
 metrics: {workloadTypeLabel: team, workloadTypes: ["1", etl], jobNameLabels: []}
+extender: {address: "127.0.0.1:1", profile: "5", schedulerNames: ["6"], bindDeadline: 1m, maxBinds: 7}
 )",
                                               "f.yaml");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -395,6 +396,7 @@ metrics: {workloadTypeLabel: team, workloadTypes: ["1", etl], jobNameLabels: []}
     EXPECT_THAT(again->shim.unknown_profiles.prefixes, ElementsAre("no"));
     EXPECT_THAT(again->shim.metrics.types, ElementsAre("1", "etl"));
     EXPECT_THAT(again->shim.metrics.job_labels, IsEmpty());
+    EXPECT_EQ(again->shim.extender, config->shim.extender);
     if (resolved == nullptr) continue;
     absl::StatusOr<Profiles> same = ResolveProfiles(*again, Catalog());
     ASSERT_TRUE(same.ok()) << same.status() << "\n" << yaml;

@@ -65,7 +65,10 @@ allowedPodKeys: [app.kubernetes.io/name]
 extender:
   address: 0.0.0.0:3
   profile: mine
+  schedulerNames: [theirs]
   deadline: 1s
+  bindDeadline: 3s
+  maxBinds: 9
   admitsBindings: true
   tls: {certFile: c, keyFile: k, clientCAFile: a}
 metrics: {workloadTypeLabel: kind, workloadTypes: [a], jobNameLabels: [job]}

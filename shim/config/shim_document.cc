@@ -194,6 +194,29 @@ void ReadSecureServing(MapReader& reader, SecureServing* out) {
   }
 }
 
+// Whose pods they are, and how their binds wait.
+void ReadExternalBinds(MapReader& reader, ExtenderConfig* out) {
+  std::vector<std::string> names;
+  if (reader.StringList("schedulerNames", &names)) {
+    out->names_at = reader.where("schedulerNames");
+    out->scheduler_names = std::move(names);
+    std::set<std::string> seen;
+    for (const std::string& name : out->scheduler_names) {
+      if (name.empty()) {
+        reader.problems().Add(*out->names_at, "a name is empty");
+      } else if (!seen.insert(name).second) {
+        reader.problems().Add(*out->names_at, absl::StrCat("Duplicate value: \"", name, "\""));
+      }
+    }
+  }
+  reader.Duration("bindDeadline", &out->bind_deadline);
+  if (out->bind_deadline < absl::Milliseconds(10) || out->bind_deadline > absl::Minutes(15))
+    reader.problems().Add(reader.where("bindDeadline"), "must be from 10ms to 15m");
+  reader.Int32("maxBinds", &out->max_binds);
+  if (out->max_binds < 1 || out->max_binds > 4096)
+    reader.problems().Add(reader.where("maxBinds"), "must be from 1 to 4096");
+}
+
 void ReadExtender(MapReader& reader, ExtenderConfig* out) {
   std::string host;
   int port = 0;
@@ -222,6 +245,7 @@ void ReadExtender(MapReader& reader, ExtenderConfig* out) {
   reader.Duration("deadline", &out->deadline);
   if (out->deadline < absl::Milliseconds(10) || out->deadline > absl::Minutes(1))
     reader.problems().Add(reader.where("deadline"), "must be from 10ms to 1m");
+  ReadExternalBinds(reader, out);
   reader.Bool("admitsBindings", &out->admits_bindings);
 }
 

@@ -2,10 +2,12 @@
 
 #include <glog/logging.h>
 
+#include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "shim/clock.h"
@@ -55,6 +57,38 @@ absl::StatusOr<std::shared_ptr<const Question>> Decode(
 }
 
 }  // namespace
+
+// The requests that wait for the scheduling thread: a process that stops must not wait for them.
+class Endpoint::OpenRequests {
+ public:
+  // `end` gives up waiting; it may be called until Remove. nullopt: the endpoint stops.
+  std::optional<uint64_t> Add(std::function<void()> end) {
+    absl::MutexLock lock(&mutex_);
+    if (stopping_) return std::nullopt;
+    ends_[++last_id_] = std::move(end);
+    return last_id_;
+  }
+  void Remove(uint64_t id) {
+    absl::MutexLock lock(&mutex_);
+    ends_.erase(id);
+  }
+  void EndAll() {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    for (const auto& [id, end] : ends_) end();
+  }
+
+ private:
+  absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::flat_hash_map<uint64_t, std::function<void()>> ends_ ABSL_GUARDED_BY(mutex_);
+};
+
+Endpoint::Endpoint(EndpointOptions options, ExtenderHandler* handler)
+    : options_(std::move(options)), handler_(handler), open_(std::make_unique<OpenRequests>()) {}
+
+Endpoint::~Endpoint() { open_->EndAll(); }
 
 absl::string_view VerbName(Verb verb) {
   switch (verb) {
@@ -111,11 +145,14 @@ HttpAnswer Endpoint::Answer(Verb verb, std::string body) {
 
 template <typename T>
 absl::StatusOr<T> Endpoint::OnSchedulingThread(
-    std::function<void(absl::Time give_up, absl::Time now,
-                       std::function<void(absl::StatusOr<T>)> reply)>
-        work) {
-  const absl::Time deadline = SteadyNow() + options_.deadline;
+    absl::Duration limit, std::function<void(absl::Time give_up, absl::Time now,
+                                             std::function<void(absl::StatusOr<T>)> reply)>
+                              work) {
+  const absl::Time deadline = SteadyNow() + limit;
   auto reply = std::make_shared<Reply<T>>();
+  const absl::Status stopping = absl::UnavailableError("the extender is stopping");
+  const std::optional<uint64_t> open = open_->Add([reply, stopping] { reply->Set(stopping); });
+  if (!open.has_value()) return stopping;
   options_.post(
       [reply, work = std::move(work), deadline, is_ready = options_.is_ready](absl::Time now) {
         // The server thread has timed out and needs no answer: do not call hosts.
@@ -124,7 +161,9 @@ absl::StatusOr<T> Endpoint::OnSchedulingThread(
         work(deadline, now, [reply](absl::StatusOr<T> value) { reply->Set(std::move(value)); });
       });
   // At the deadline the handler replies with the reason, which takes a moment to arrive.
-  return reply->Await(deadline + kReplyGrace);
+  absl::StatusOr<T> value = reply->Await(deadline + kReplyGrace);
+  open_->Remove(*open);
+  return value;
 }
 
 absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
@@ -137,6 +176,7 @@ absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
     }
   }
   auto answer = OnSchedulingThread<NodesAnswer>(
+      options_.deadline,
       [handler = handler_, question](absl::Time give_up, absl::Time now, auto reply) {
         handler->Evaluate(question, give_up, now, std::move(reply));
       });
@@ -147,6 +187,21 @@ absl::StatusOr<NodesAnswer> Endpoint::Evaluate(Verb verb,
     return answer->scoring;
   }
   return answer;
+}
+
+absl::StatusOr<std::string> Endpoint::Bind(const std::shared_ptr<const std::string>& body) {
+  auto order = Decode(&DecodeBinding, body);
+  if (!order.ok()) return order.status();
+  auto bound = OnSchedulingThread<bool>(
+      options_.bind_deadline, [handler = handler_, asked = *order, may_bind = options_.may_bind](
+                                  absl::Time give_up, absl::Time now, auto reply) {
+        if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
+        handler->Bind(asked, give_up, now, [reply](const absl::Status& ended) {
+          reply(ended.ok() ? absl::StatusOr<bool>(true) : absl::StatusOr<bool>(ended));
+        });
+      });
+  if (!bound.ok()) return bound.status();
+  return EncodeError("");
 }
 
 absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::string> body) {
@@ -165,31 +220,21 @@ absl::StatusOr<std::string> Endpoint::Ask(Verb verb, std::shared_ptr<const std::
       auto question = Decode(&DecodePreemption, body);
       if (!question.ok()) return question.status();
       auto answer = OnSchedulingThread<std::vector<bool>>(
+          options_.deadline,
           [handler, asked = *question](absl::Time give_up, absl::Time now, auto reply) {
             handler->Preempt(asked, give_up, now, std::move(reply));
           });
       if (!answer.ok()) return answer.status();
       return EncodePreemption(**question, *answer);
     }
-    case Verb::kBind: {
-      auto order = Decode(&DecodeBinding, body);
-      if (!order.ok()) return order.status();
-      auto bound = OnSchedulingThread<bool>([handler, asked = *order, may_bind = options_.may_bind](
-                                                absl::Time give_up, absl::Time now, auto reply) {
-        if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
-        handler->Bind(asked, give_up, now, [reply](const absl::Status& ended) {
-          reply(ended.ok() ? absl::StatusOr<bool>(true) : absl::StatusOr<bool>(ended));
-        });
-      });
-      if (!bound.ok()) return bound.status();
-      return EncodeError("");
-    }
+    case Verb::kBind:
+      return Bind(body);
     case Verb::kAdmit: {
       auto review = Decode(&DecodeBindReview, body);
       if (!review.ok()) return review.status();
-      auto objection =
-          OnSchedulingThread<std::string>([handler, asked = *review, may_bind = options_.may_bind](
-                                              absl::Time give_up, absl::Time now, auto reply) {
+      auto objection = OnSchedulingThread<std::string>(
+          options_.deadline, [handler, asked = *review, may_bind = options_.may_bind](
+                                 absl::Time give_up, absl::Time now, auto reply) {
             if (absl::Status may = may_bind(); !may.ok()) return reply(std::move(may));
             handler->Admit(asked, give_up, now, std::move(reply));
           });

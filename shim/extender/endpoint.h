@@ -19,6 +19,8 @@ namespace outboard::extender {
 struct EndpointOptions {
   ServerOptions server;  // without `answer`
   absl::Duration deadline = absl::Seconds(2);
+  // Of binds in its place: they wait at Permit and PreBind.
+  absl::Duration bind_deadline = absl::Seconds(4);
   // Runs work on the scheduling thread, soon. Called from any thread.
   std::function<void(std::function<void(absl::Time now)>)> post;
   // Called on the scheduling thread: whether requests may be answered, and whether pods may be
@@ -43,32 +45,37 @@ std::string NotLeading(absl::string_view lease, absl::string_view leader);
 //
 // Threading: Start and destruction on one thread.
 // Lifetime: the handler and the objects used by the options outlive this object. Posted work may
-// run after its destruction.
+// run after its destruction, which ends open requests with an error.
 class Endpoint {
  public:
   // Errors: see Server.
   static absl::StatusOr<std::unique_ptr<Endpoint>> Start(EndpointOptions options,
                                                          ExtenderHandler* handler);
 
+  ~Endpoint();
+
   int port() const { return server_->port(); }
 
  private:
-  Endpoint(EndpointOptions options, ExtenderHandler* handler)
-      : options_(std::move(options)), handler_(handler) {}
+  class OpenRequests;
+
+  Endpoint(EndpointOptions options, ExtenderHandler* handler);
 
   HttpAnswer Answer(Verb verb, std::string body);
   absl::StatusOr<NodesAnswer> Evaluate(Verb verb, std::shared_ptr<const NodesQuestion> question);
   // The answer's body. INVALID_ARGUMENT: malformed request.
   absl::StatusOr<std::string> Ask(Verb verb, std::shared_ptr<const std::string> body);
+  absl::StatusOr<std::string> Bind(const std::shared_ptr<const std::string>& body);
   template <typename T>
   absl::StatusOr<T> OnSchedulingThread(
-      std::function<void(absl::Time give_up, absl::Time now,
-                         std::function<void(absl::StatusOr<T>)> reply)>
-          work);
+      absl::Duration limit, std::function<void(absl::Time give_up, absl::Time now,
+                                               std::function<void(absl::StatusOr<T>)> reply)>
+                                work);
 
   EndpointOptions options_;  // without `server`, which was moved
   ExtenderHandler* const handler_;
   ScoreCache kept_;
+  const std::unique_ptr<OpenRequests> open_;
   std::unique_ptr<Server> server_;
 };
 

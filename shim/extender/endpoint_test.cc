@@ -194,6 +194,34 @@ TEST_F(ExtenderServerTest, RequestsAreBounded) {
   EXPECT_EQ(client->Post("/filter", "3", "application/json")->body, "\"filter 1\"");
 }
 
+// A bind may wait for its gang: it holds a connection, and others have their turns meanwhile.
+TEST_F(ExtenderServerTest, BindsThatWaitTakeNoTurns) {
+  ServerOptions options = Loopback();
+  options.max_requests = 1;
+  options.max_connections = 1;
+  options.max_binds = 3;
+  StartServer(std::move(options));
+  LetAnswer(false);
+  std::vector<std::thread> binds;
+  for (int i = 0; i < 3; ++i) {
+    binds.emplace_back([&] {
+      auto answer = Client()->Post("/bind", "1", "application/json");
+      ASSERT_TRUE(answer);
+      EXPECT_EQ(answer->body, "\"bind 1\"");
+    });
+  }
+  while (answered_ < 3) std::this_thread::yield();
+  std::thread filter([&] {
+    auto answer = Client()->Post("/filter", "12", "application/json");
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->body, "\"filter 2\"");
+  });
+  while (answered_ < 4) std::this_thread::yield();
+  LetAnswer(true);
+  filter.join();
+  for (std::thread& bind : binds) bind.join();
+}
+
 TEST_F(ExtenderServerTest, BindRequiresAKnownClient) {
   ServerOptions options = Loopback();
   options.serves_bind = false;
@@ -302,6 +330,7 @@ class EndpointTest : public ::testing::Test {
     options.server = Loopback();
     options.server.serves_admit = true;
     options.deadline = absl::Seconds(5);
+    options.bind_deadline = absl::Minutes(10);
     options.post = [this](std::function<void(absl::Time)> work) {
       absl::MutexLock lock(&mutex_);
       work_.push_back(std::move(work));
@@ -385,6 +414,26 @@ TEST_F(EndpointTest, AReplicaThatDoesNotLeadAdmitsNothing) {
   EXPECT_EQ(got.body, "this replica does not hold the lease outboard; ask shim-b_1, which does\n");
   EXPECT_EQ(NotLeading("l", ""),
             "this replica does not hold the lease l; no other replica is known to hold it");
+}
+
+// A process that stops does not wait for a gang.
+TEST_F(EndpointTest, TheEndOfTheEndpointEndsOpenRequests) {
+  httplib::Response got;
+  std::thread client([&] {
+    httplib::Client http("127.0.0.1", endpoint_->port());
+    auto answer =
+        http.Post("/bind", R"({"PodUID":"u","PodName":"p","PodNamespace":"ns","Node":"a"})",
+                  "application/json");
+    if (answer) got = *answer;
+  });
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto any = [this] { return !work_.empty(); };
+    mutex_.Await(absl::Condition(&any));
+  }
+  endpoint_ = nullptr;
+  client.join();
+  EXPECT_EQ(got.body, R"({"Error":"the extender is stopping"})");
 }
 
 TEST_F(EndpointTest, MalformedBodiesAreSaidToBe) {

@@ -16,6 +16,9 @@ using framework::NodeEvaluation;
 // The server's threads bound the waiting requests; this is a second limit.
 constexpr size_t kMaxWaiting = 1024;
 
+// How long a bind waits for its pod: its other waits may be much longer.
+constexpr absl::Duration kLongestPodWait = absl::Seconds(2);
+
 }  // namespace
 
 int64_t ExtenderScore(int64_t mean) {
@@ -158,11 +161,11 @@ void ExtenderHandler::Preempt(std::shared_ptr<const PreemptionQuestion> question
 void ExtenderHandler::Bind(std::shared_ptr<const BindingOrder> order, absl::Time give_up,
                            absl::Time now, BindReply reply) {
   const PodName pod = order->pod;
-  WithPod(pod, give_up, now,
-          [this, order = std::move(order), reply = std::move(reply)](
+  WithPod(pod, std::min(give_up, now + kLongestPodWait), now,
+          [this, order = std::move(order), give_up, reply = std::move(reply)](
               const absl::StatusOr<kube::PodPtr>& known, absl::Time now) {
             if (!known.ok()) return reply(known.status());
-            pods_->Bind(profile_, *known, order->node, now, reply);
+            pods_->Bind(profile_, *known, order->node, give_up, now, reply);
           });
 }
 

@@ -20,7 +20,8 @@ namespace outboard::extender {
 // kube-scheduler's watch may be ahead of the shim's: requests wait for an unknown pod until
 // `give_up`.
 //
-// Threading: scheduling thread. Each reply is called once, on that thread, at once or soon.
+// Threading: scheduling thread. Each reply is called once, on that thread, at once or soon; that of
+// Bind by `give_up`, unless the bind itself is under way then.
 // Lifetime: `pods` outlives this object. Pending replies are destroyed with it, uncalled.
 // Errors: a reply's status has a message for kube-scheduler's log.
 class ExtenderHandler {
@@ -42,7 +43,7 @@ class ExtenderHandler {
   // node's victims.
   void Preempt(std::shared_ptr<const PreemptionQuestion> question, absl::Time give_up,
                absl::Time now, PreemptReply reply);
-  // Only for the process that holds the lease.
+  // Only for the process that holds the lease. Waits at Permit and PreBind end at `give_up`.
   void Bind(std::shared_ptr<const BindingOrder> order, absl::Time give_up, absl::Time now,
             BindReply reply);
 
@@ -53,7 +54,8 @@ class ExtenderHandler {
 
   // The pod was added or changed.
   void OnPod(const std::string& uid, absl::Time now);
-  // Ends requests whose pods did not appear, and handles admitted binds that did not appear.
+  // Ends requests whose pods did not appear and binds that are late, and handles admitted binds
+  // that did not appear.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 

@@ -43,6 +43,7 @@ class ExtenderHandlerTest : public ::testing::Test {
     plan.algorithm.filter_plugins = {"Model"};
     plan.algorithm.score_plugins = {{"Score", 1}};
     plan.host_names = {"main"};
+    plan.permit = {{"main", {{"Gang", {"metadata.labels['gang']"}}}}};
     plan.guard.resources = false;
     scheduler_.SetPlan(plan);
     scheduler_.SetHost("main", &host_, scheduler_.cluster()->AddHost({}), now_);
@@ -81,13 +82,14 @@ class ExtenderHandlerTest : public ::testing::Test {
     node->resource_version = absl::StrCat(++resource_version_);
     scheduler_.events()->OnNodeUpsert(node, now_);
   }
-  void AddPod(const std::string& name, const std::string& node = "") {
+  void AddPod(const std::string& name, const std::string& node = "", const std::string& gang = "") {
     auto pod = std::make_shared<kube::PodObject>();
     pod->pod.set_uid(absl::StrCat("uid-", name));
     pod->pod.set_namespace_("ns");
     pod->pod.set_name(name);
     pod->pod.set_scheduler_name("default-scheduler");
     pod->pod.set_node_name(node);
+    if (!gang.empty()) (*pod->pod.mutable_labels())["gang"] = gang;
     pod->resource_version = absl::StrCat(++resource_version_);
     scheduler_.events()->OnPodUpsert(pod, now_);
     handler_.OnPod(pod->uid(), now_);
@@ -96,7 +98,11 @@ class ExtenderHandlerTest : public ::testing::Test {
   void StartEndpoint(bool admits = false) {
     EndpointOptions options;
     options.server.host = "127.0.0.1";
-    options.post = [this](const std::function<void(absl::Time)>& work) { work(now_); };
+    options.bind_deadline = absl::Minutes(1);
+    options.post = [this](const std::function<void(absl::Time)>& work) {
+      work(now_);
+      after_work_();
+    };
     options.server.serves_admit = admits;
     options.is_ready = [] { return absl::OkStatus(); };
     options.may_bind = [this] { return may_bind_; };
@@ -145,6 +151,7 @@ class ExtenderHandlerTest : public ::testing::Test {
   absl::StatusOr<NodesAnswer> answer_;
   int answers_ = 0;
   absl::Status may_bind_;
+  std::function<void()> after_work_ = [] {};
   std::unique_ptr<Endpoint> endpoint_;
 };
 
@@ -260,10 +267,52 @@ TEST_F(ExtenderHandlerTest, BindGoesTheShimsWay) {
   handler_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(ended.message(), "not yet");
-  pods_.OnBindEnded(effects_.binds[0].attempt_id, scheduler::BindEnd::kBound, "", now_);
+  const scheduler::BindOrder& sent = effects_.binds[0];
+  sent.ordered_by->OnBindEnded(sent.attempt_id, scheduler::BindEnd::kBound, "", now_);
   EXPECT_TRUE(ended.ok());
   handler_.Bind(order, now_ + absl::Seconds(2), now_, [&](absl::Status end) { ended = end; });
   EXPECT_FALSE(ended.ok()) << "it has a node already";
+}
+
+// Longer than that of other requests; then kube-scheduler learns what the pod waited for.
+TEST_F(ExtenderHandlerTest, ABindWaitsForItsGangUntilItsOwnDeadline) {
+  AddPod("member", "", "ring");
+  host_.permit = [](const v1beta1::PermitRequest&) {
+    v1beta1::PermitResponse answer;
+    v1beta1::PermitWait* wait = answer.add_waits();
+    wait->set_plugin("Gang");
+    wait->set_timeout_micros(absl::ToInt64Microseconds(absl::Minutes(5)));
+    wait->set_reason("gang \"ring\": 1 of 3 members placed");
+    return answer;
+  };
+  StartEndpoint();
+  absl::Time due;
+  after_work_ = [&] {
+    EXPECT_EQ(scheduler_.waiting_pods(), 1u);
+    due = handler_.NextTick();
+    handler_.Tick(due);
+  };
+  const auto answer =
+      httplib::Client("127.0.0.1", endpoint_->port())
+          .Post("/bind",
+                R"({"PodUID":"uid-member","PodName":"member","PodNamespace":"ns","Node":"a"})",
+                "application/json");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_THAT(answer->body, HasSubstr(R"(gang \"ring\": 1 of 3 members placed)"));
+  EXPECT_GT(due, now_ + absl::Seconds(50));
+  EXPECT_THAT(effects_.binds, IsEmpty());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-member"), "");
+}
+
+TEST_F(ExtenderHandlerTest, APodThatDoesNotAppearEndsItsBindSoon) {
+  auto order = std::make_shared<BindingOrder>();
+  order->pod = {"uid-never", "ns/never"};
+  order->node = "a";
+  absl::Status ended;
+  handler_.Bind(order, now_ + absl::Minutes(1), now_, [&](absl::Status end) { ended = end; });
+  handler_.Tick(now_ + absl::Seconds(2));
+  EXPECT_EQ(ended.message(), "pod ns/never (uid-never) is unknown");
 }
 
 TEST_F(ExtenderHandlerTest, OthersBindsAreAdmittedOverHttpOnlyIfConfigured) {

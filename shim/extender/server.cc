@@ -91,10 +91,13 @@ struct Server::Impl {
     } else if (verb == Verb::kAdmit && !options.serves_admit) {
       Refuse(403, "admit is disabled: extender.admitsBindings is not set", response);
     } else {
+      const bool may_wait = verb == Verb::kBind;
+      if (may_wait) EndTurn();
       HttpAnswer answer = options.answer(verb, std::move(body));
       response.status = answer.status;
       response.set_header("Content-Type", answer.status == 200 ? kJson : kText);
       response.body = std::move(answer.body);
+      if (may_wait) return;
     }
     EndTurn();
   }
@@ -184,8 +187,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   server.set_keep_alive_timeout(absl::ToInt64Seconds(wanted.idle_timeout));
   server.set_payload_max_length(wanted.max_body_bytes);
   impl->AddHandlers();
-  const absl::Status started = impl->serving.Start(
-      &server, wanted.host, wanted.port, {wanted.max_connections, 0, impl->server->crowded()});
+  const absl::Status started =
+      impl->serving.Start(&server, wanted.host, wanted.port,
+                          {wanted.max_connections + wanted.max_binds, 0, impl->server->crowded()});
   if (!started.ok()) return started;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -33,9 +33,12 @@ struct ServerOptions {
   // Of filter and prioritize: 5,000 nodes with a kubelet's full status have about 50 MiB. Bodies of
   // other verbs have less.
   size_t max_body_bytes = size_t{64} << 20;
-  // Each open connection has a thread; more connections wait in the kernel's backlog.
+  // Each open connection has a thread; more connections wait in the kernel's backlog. Without
+  // those of binds, which may wait for long.
   size_t max_connections = 32;
-  // Number of requests read and answered at a time; bounds the memory for bodies.
+  size_t max_binds = 128;
+  // Number of requests read and answered at a time; bounds the memory for bodies. A bind counts
+  // only until its body has been read: others must not starve while it waits for its gang.
   size_t max_requests = 8;
   // How long a request waits for its turn.
   absl::Duration max_wait = absl::Seconds(2);

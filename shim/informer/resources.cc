@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/kube/wire/document.h"
 
@@ -56,6 +57,38 @@ const Resource<kube::PodObject>& Pods() {
       static_cast<absl::StatusOr<kube::PodPtr> (*)(const DocNode&)>(kube::DecodePodJson),
       kube::DecodePodListJson};
   return *resource;
+}
+
+Resource<kube::PodObject> PodsOfExtender(const std::vector<std::string>& scheduler_names,
+                                         const std::string& profile) {
+  if (scheduler_names.empty()) return Pods();
+  const auto take = [scheduler_names, profile](kube::PodPtr* pod) {
+    if (!absl::c_linear_search(scheduler_names, (*pod)->pod.scheduler_name())) return;
+    auto taken = std::make_shared<kube::PodObject>(**pod);
+    taken->pod.set_scheduler_name(profile);
+    taken->externally_scheduled = true;
+    *pod = std::move(taken);
+  };
+  const auto taking_pod = [take](auto decode) {
+    return [take, decode](auto&&... input) -> absl::StatusOr<kube::PodPtr> {
+      absl::StatusOr<kube::PodPtr> pod = decode(input...);
+      if (pod.ok()) take(&*pod);
+      return pod;
+    };
+  };
+  const auto taking_list = [take](auto decode) {
+    return [take, decode](auto&&... input) -> absl::StatusOr<kube::ListPage<kube::PodObject>> {
+      absl::StatusOr<kube::ListPage<kube::PodObject>> page = decode(input...);
+      if (page.ok()) absl::c_for_each(page->items, [&](kube::PodPtr& pod) { take(&pod); });
+      return page;
+    };
+  };
+  Resource<kube::PodObject> pods = Pods();
+  pods.decode = taking_pod(std::move(pods.decode));
+  pods.decode_json = taking_pod(std::move(pods.decode_json));
+  pods.decode_list = taking_list(std::move(pods.decode_list));
+  pods.decode_list_json = taking_list(std::move(pods.decode_list_json));
+  return pods;
 }
 
 const Resource<kube::NodeObject>& Nodes() {

@@ -38,6 +38,11 @@ struct Resource {
 
 // Pods that have not terminated, as kube-scheduler watches them: a terminated pod appears deleted.
 const Resource<kube::PodObject>& Pods();
+// The same for a process that is the extender of another scheduler. Pods that name one of
+// `scheduler_names` are the profile's pods: they get its name, and `externally_scheduled`. So every
+// plugin, in any language, takes them for pods of its profile.
+Resource<kube::PodObject> PodsOfExtender(const std::vector<std::string>& scheduler_names,
+                                         const std::string& profile);
 const Resource<kube::NodeObject>& Nodes();
 const Resource<kube::NamespaceObject>& Namespaces();
 // One per kind of shim/kube/wire/object_kinds.h, in its order.

@@ -36,6 +36,9 @@ struct PodObject {
   PodScheduledCondition scheduled;
   // Deleted without grace period and finalizers: the DELETED event follows within milliseconds.
   bool vanishes = false;
+  // Another scheduler places the pod and asks the extender about it: `pod.scheduler_name` is the
+  // extender's profile, and the shim's queue does not take the pod (informer::PodsOfExtender).
+  bool externally_scheduled = false;
 
   const std::string& uid() const { return pod.uid(); }
   // namespace/name, for logs and events.

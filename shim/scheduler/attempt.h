@@ -4,12 +4,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "outboard/v1beta1/effect.pb.h"
 #include "shim/cache/cluster_state.h"
@@ -20,12 +22,16 @@
 
 namespace outboard::scheduler {
 
-// A pod on its way from the queue to a node. A plain record: the part that works on the attempt
-// writes it.
+// A pod on its way to a node, from the queue or at the request of another scheduler. A plain
+// record: the part that works on the attempt writes it.
 // Lifetime: `info` belongs to the queue and stays valid until the attempt returns there.
 struct Attempt {
   uint64_t id = 0;
-  queue::QueuedPod* info = nullptr;
+  queue::QueuedPod* info = nullptr;  // null: of another scheduler
+  // Set if another scheduler asked for the bind: it gets the outcome, in place of the queue. The
+  // attempt leaves no events, conditions and nominations: that scheduler writes its own.
+  std::function<void(const absl::Status&)> on_external_end;
+  bool is_external() const { return on_external_end != nullptr; }
   kube::PodPtr pod;
   const framework::ProfilePlan* plan = nullptr;  // null: the pod's profile is unknown
   absl::Time began;                              // in the scheduler's time
@@ -45,8 +51,11 @@ struct Attempt {
   // When the last effect had ended; without effects, when PreBind began.
   absl::Time pre_bind_began = absl::InfinitePast();
   int pre_bind_rounds = 0;  // answers of PreBind that named further effects
-  // The plugin that wants the place for another pod. No effect starts after the current one.
-  std::string preempted_by;
+  // Of an external attempt that waits at Permit: what plugins wait for, for people.
+  std::string wait_reason;
+  // Why the attempt ends before its bind, for example `preempted by P`. No effect starts after the
+  // current one.
+  std::string cancelled_because;
   absl::Time bind_began = absl::InfinitePast();  // in the scheduler's time
   // The plugin at Bind that decided, and its host; empty: DefaultBinder.
   std::string binder;

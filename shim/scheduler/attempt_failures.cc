@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "shim/fail_point.h"
 #include "shim/framework/answer_check.h"
 #include "shim/scheduler/permit_waits.h"
@@ -27,10 +28,18 @@ queue::SchedulingQueue::Rejectors RejectorsOf(const framework::Diagnosis& diagno
   return rejectors;
 }
 
+// Without the numbers of nodes: the other scheduler has its own.
+std::string ReasonsIn(const framework::Diagnosis& diagnosis) {
+  return absl::StrJoin(framework::NodesByReason(diagnosis), ", ",
+                       [](std::string* out, const auto& entry) { out->append(entry.first); });
+}
+
 }  // namespace
 
 void AttemptFailures::FailUnschedulable(std::unique_ptr<Attempt> attempt,
                                         const framework::Diagnosis& diagnosis, absl::Time now) {
+  if (attempt->is_external())
+    return EndExternal(*attempt, absl::FailedPreconditionError(ReasonsIn(diagnosis)));
   const std::string message = framework::FitErrorMessage(diagnosis);
   VLOG(2) << "Unable to schedule pod " << attempt->pod->key() << "; no fit; waiting: " << message;
   attempt->diagnosis = diagnosis;
@@ -77,6 +86,7 @@ void AttemptFailures::FailNoNodes(std::unique_ptr<Attempt> attempt, absl::Time n
 
 void AttemptFailures::FailError(std::unique_ptr<Attempt> attempt, const std::string& message,
                                 absl::Time now) {
+  if (attempt->is_external()) return EndExternal(*attempt, absl::AbortedError(message));
   LOG(ERROR) << "Error scheduling pod " << attempt->pod->key() << "; retrying: " << message;
   Requeue(std::move(attempt), AttemptResult::kError, message, now);
 }
@@ -86,6 +96,7 @@ void AttemptFailures::FailHostUnavailable(std::unique_ptr<Attempt> attempt,
                                           absl::Time now) {
   const std::string message =
       absl::StrCat("plugin host \"", host_name, "\" did not answer: ", status.message());
+  if (attempt->is_external()) return EndExternal(*attempt, absl::UnavailableError(message));
   LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   attempt->failed_host = host_name;
   Requeue(std::move(attempt), AttemptResult::kHostUnavailable, message, now);
@@ -172,6 +183,20 @@ void AttemptFailures::Forget(Attempt* attempt) {
 void AttemptFailures::EndAttempt(const Attempt& attempt) {
   waits_.EndAttempt(attempt.id);
   if (attempt.plan != nullptr) host_calls_.EndAttempt(*attempt.plan, attempt.id);
+}
+
+void AttemptFailures::EndExternal(const Attempt& attempt, const absl::Status& outcome) {
+  VLOG(2) << "Bind of pod " << attempt.pod->key() << " to node " << attempt.node_name
+          << " for another scheduler: " << outcome;
+  EndAttempt(attempt);
+  attempt.on_external_end(outcome);
+}
+
+void AttemptFailures::EndGone(const Attempt& attempt) {
+  if (attempt.is_external())
+    return EndExternal(attempt, absl::NotFoundError("the pod is gone or being deleted"));
+  state_.queue.Forget(attempt.pod->uid());
+  EndAttempt(attempt);
 }
 
 }  // namespace outboard::scheduler

@@ -20,7 +20,8 @@ namespace outboard::scheduler {
 class PermitWaits;
 
 // Each Fail… ends the attempt at the hosts and for the observer, and writes an event and a
-// condition of the pod. The caller must have released the attempt's node before.
+// condition of the pod; the end of an external attempt is only reported to the scheduler that asked
+// for it. The caller must have released the attempt's node before.
 //
 // Threading: the scheduling thread.
 class AttemptFailures {
@@ -48,6 +49,10 @@ class AttemptFailures {
   void Forget(Attempt* attempt);
   // Hosts forget the attempt, and early decisions on it are dropped.
   void EndAttempt(const Attempt& attempt);
+  // The same for an external attempt, whose scheduler gets the outcome.
+  void EndExternal(const Attempt& attempt, const absl::Status& outcome);
+  // The same for an attempt whose pod is gone: it does not return to the queue.
+  void EndGone(const Attempt& attempt);
 
  private:
   // `text`: why, for people; cut if it is very long.

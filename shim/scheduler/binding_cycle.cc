@@ -80,7 +80,7 @@ void BindingCycle::OnEffectEnded(const EffectOrder& order, const EffectEnd& end,
   OUTBOARD_FAIL_POINT(effect_written);
   Attempt* const attempt = state_.attempts.Find(attempt_id);
   if (attempt == nullptr) return;
-  if (!attempt->preempted_by.empty()) return FailPreempted(attempt, now);
+  if (!attempt->cancelled_because.empty()) return FailCancelled(attempt, now);
   const v1beta1::Effect& effect = attempt->effects[attempt->effect_results.size()];
   if (!end.status.ok()) {
     return FailPreBind(attempt, ErrorStatus(effect.plugin(), end.status.message()), now);
@@ -182,8 +182,7 @@ void BindingCycle::FailPreBind(Attempt* attempt, const v1beta1::PluginStatus& re
   failures_.UnreserveAndForget(taken.get(), taken->pod_gone ? "the pod is gone" : message, now);
   state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
   if (taken->pod_gone) {
-    state_.queue.Forget(taken->pod->uid());
-    failures_.EndAttempt(*taken);
+    failures_.EndGone(*taken);
     if (taken->deletion_is_due) events_.OnPodDelete(taken->pod->uid(), now);
     return;
   }
@@ -206,17 +205,14 @@ Attempt* BindingCycle::FindWriting(const std::string& uid) const {
   return writes ? attempt : nullptr;
 }
 
-void BindingCycle::CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now) {
-  attempt->preempted_by = plugin;
+void BindingCycle::CancelPreBind(Attempt* attempt, const std::string& why, absl::Time now) {
+  attempt->cancelled_because = why;
   // kube-scheduler cancels the request. Here it is on its way, so the cycle waits for its outcome.
-  if (FindWriting(attempt->pod->uid()) == nullptr) FailPreempted(attempt, now);
+  if (FindWriting(attempt->pod->uid()) == nullptr) FailCancelled(attempt, now);
 }
 
-void BindingCycle::FailPreempted(Attempt* attempt, absl::Time now) {
-  FailPreBind(
-      attempt,
-      ErrorStatus(PluginAtWork(*attempt), absl::StrCat("preempted by ", attempt->preempted_by)),
-      now);
+void BindingCycle::FailCancelled(Attempt* attempt, absl::Time now) {
+  FailPreBind(attempt, ErrorStatus(PluginAtWork(*attempt), attempt->cancelled_because), now);
 }
 
 void BindingCycle::Bind(Attempt* attempt, absl::Time now) {
@@ -279,10 +275,16 @@ std::string BindingCycle::WhyNotBound(const Attempt& attempt, const std::string&
 
 void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,
                                absl::Time now) {
-  if (state_.attempts.Find(attempt_id) == nullptr) return;
-  if (end == BindEnd::kUnknown) return;  // The process is about to exit; the pod stays assumed.
+  const Attempt* const known = state_.attempts.Find(attempt_id);
+  if (known == nullptr) return;
+  if (end == BindEnd::kUnknown) {  // The process is about to exit; the pod stays assumed.
+    if (known->is_external()) {
+      known->on_external_end(
+          absl::UnknownError("the bind was not settled before this process lost the lease"));
+    }
+    return;
+  }
   std::unique_ptr<Attempt> attempt = state_.attempts.Take(attempt_id);
-  const std::string uid = attempt->pod->uid();
   state_.observer->OnCall(v1beta1::EXTENSION_POINT_BIND, attempt->plan->algorithm.name,
                           end == BindEnd::kBound ? v1beta1::CODE_SUCCESS : v1beta1::CODE_ERROR,
                           now - attempt->bind_began);
@@ -292,15 +294,15 @@ void BindingCycle::OnBindEnded(uint64_t attempt_id, BindEnd end, const std::stri
     host_calls_.OnBadPlacement(attempt->binder_host, framework::WrongAnswer(why));
   failures_.UnreserveAndForget(attempt.get(), message, now);
   state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
-  if (end == BindEnd::kGone || attempt->pod_gone) {
-    state_.queue.Forget(uid);
-    failures_.EndAttempt(*attempt);
-    return;
-  }
+  if (end == BindEnd::kGone || attempt->pod_gone) return failures_.EndGone(*attempt);
   failures_.FailError(std::move(attempt), why, now);
 }
 
 void BindingCycle::OnBound(const Attempt& attempt, absl::Time now) {
+  if (attempt.is_external()) {
+    bind_calls_.SendPostBind(attempt, now);
+    return failures_.EndExternal(attempt, absl::OkStatus());
+  }
   const queue::QueuedPod& info = *attempt.info;
   const std::string& profile = attempt.plan->algorithm.name;
   VLOG(2) << "Successfully bound pod " << attempt.pod->key() << " to node " << attempt.node_name;

@@ -50,8 +50,8 @@ class BindingCycle final : public BindOutcomeHandler, public EffectOutcomeHandle
   Attempt* FindInPreBind(const std::string& uid) const;
   // Like FindInPreBind, while an effect is under way.
   Attempt* FindWriting(const std::string& uid) const;
-  // `plugin` wants the node for another pod.
-  void CancelPreBind(Attempt* attempt, const std::string& plugin, absl::Time now);
+  // The attempt of FindInPreBind fails, after the effect that is under way.
+  void CancelPreBind(Attempt* attempt, const std::string& why, absl::Time now);
   // Whether the node has room for the pod, by the current cluster state.
   absl::Status StillFits(const std::string& pod_uid, const std::string& node_name,
                          const std::string& profile) const;
@@ -69,7 +69,7 @@ class BindingCycle final : public BindOutcomeHandler, public EffectOutcomeHandle
                   const v1beta1::PreBindResponse& answer, absl::Time now);
   bool IsFailureIgnored(const Attempt& attempt, const std::string& host_name) const;
   void FailPreBind(Attempt* attempt, const v1beta1::PluginStatus& rejection, absl::Time now);
-  void FailPreempted(Attempt* attempt, absl::Time now);
+  void FailCancelled(Attempt* attempt, absl::Time now);
   void Bind(Attempt* attempt, absl::Time now);
   // The bind failed, `message` is the event's text: frees the place, and retries the pod.
   void FailBind(Attempt* attempt, const std::string& message, absl::Time now);

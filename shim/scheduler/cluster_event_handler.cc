@@ -144,9 +144,7 @@ void ClusterEventHandler::PublishPodUpsert(const cache::PodOutcome& outcome,
     case cache::PodOutcome::Kind::kAddedPending:
       break;
     case cache::PodOutcome::Kind::kUpdatedPending:
-      if (!state_.HandlesProfile(pod.pod.scheduler_name()) ||
-          state_.attempts.FindByPod(pod.uid()) != nullptr)
-        break;
+      if (!state_.Places(pod) || state_.attempts.FindByPod(pod.uid()) != nullptr) break;
       if (state_.queue.IsEventRelevant(pod.uid())) {
         for (const queue::ClusterEvent& event : cache::PodUpdateEvents(*outcome.old, pod)) {
           hints_.PublishEvent(event, QueueingHints::AboutPod(pod.uid()));
@@ -182,8 +180,7 @@ void ClusterEventHandler::PublishPodDelete(const cache::PodOutcome& outcome) {
 void ClusterEventHandler::UpdateNomination(const kube::PodObject& pod,
                                            const cache::PodOutcome& outcome) {
   // Nominations by other schedulers do not count.
-  if (!state_.HandlesProfile(pod.pod.scheduler_name()) || state_.cluster.IsAssumed(pod.uid()))
-    return;
+  if (!state_.Places(pod) || state_.cluster.IsAssumed(pod.uid())) return;
   const std::string before = outcome.old == nullptr ? "" : outcome.old->pod.nominated_node_name();
   // Neither names a node: a nomination that the API server does not have yet stays.
   if (before.empty() && pod.pod.nominated_node_name().empty()) return;
@@ -198,7 +195,7 @@ void ClusterEventHandler::UpdateNomination(const kube::PodObject& pod,
 
 void ClusterEventHandler::OnPendingPodAdded(const cache::PodOutcome& outcome,
                                             const kube::PodPtr& pod, absl::Time now) {
-  if (!state_.HandlesProfile(pod->pod.scheduler_name())) return;
+  if (!state_.Places(*pod)) return;
   VLOG(3) << "Add event for unscheduled pod " << pod->key();
   state_.queue.Add(pod, now);
   // As in kube-scheduler, a new pod's nomination counts once the pod is in the active queue, or
@@ -212,11 +209,11 @@ void ClusterEventHandler::OnPendingPodAdded(const cache::PodOutcome& outcome,
 
 void ClusterEventHandler::OnPendingPodUpdated(const cache::PodOutcome& outcome,
                                               const kube::PodPtr& pod, absl::Time now) {
-  if (!state_.HandlesProfile(pod->pod.scheduler_name())) return;
   if (Attempt* const attempt = state_.attempts.FindByPod(pod->uid())) {
     if (outcome.deletion_started) OnAssumedPodGone(attempt, now);
     return;
   }
+  if (!state_.Places(*pod)) return;
   // The pod was bound, and this event is older: the event with its node is still to come.
   if (state_.cluster.IsAssumed(pod->uid())) return;
   // The pod has had its only attempt.

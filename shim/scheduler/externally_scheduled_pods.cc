@@ -1,11 +1,23 @@
 #include "shim/scheduler/externally_scheduled_pods.h"
 
+#include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace outboard::scheduler {
+namespace {
+
+// Rounded to tenths of a second.
+std::string InTenths(absl::Duration duration) {
+  constexpr absl::Duration kTenth = absl::Milliseconds(100);
+  return absl::FormatDuration(absl::Trunc(duration + kTenth / 2, kTenth));
+}
+
+}  // namespace
 
 absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const kube::PodObject& pod,
                                             absl::Time now, const framework::ProfilePlan** plan,
@@ -38,16 +50,14 @@ absl::Status ExternallyScheduledPods::Begin(const std::string& profile, const ku
   return absl::OkStatus();
 }
 
-absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
-                                          const framework::EvaluateRequest& request,
-                                          const framework::NodeEvaluator& evaluator,
-                                          absl::Status status, absl::Time now) {
+absl::Status ExternallyScheduledPods::EndCalls(const framework::ProfilePlan& plan,
+                                               const framework::EvaluateRequest& request,
+                                               const framework::NodeEvaluator& evaluator,
+                                               absl::Status status, absl::Time now) {
   for (size_t i = 0; i < request.hosts.size(); ++i) {
     if (request.hosts[i].client == nullptr) continue;
-    HostRecord& host = state_.hosts[plan.host_names[i]];
-    state_.cluster.EndAttempt(host.cursor, request.attempt_id);
     if (status.ok() || evaluator.plugin_failed())
-      host.breaker.OnAnswer(framework::HostCall::kAlgorithm);
+      state_.hosts[plan.host_names[i]].breaker.OnAnswer(framework::HostCall::kAlgorithm);
   }
   if (status.ok() || evaluator.plugin_failed()) return status;
   const std::string& failed = plan.host_names[evaluator.failed_host()];
@@ -58,6 +68,17 @@ absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
   }
   return absl::UnavailableError(
       absl::StrCat("plugin host \"", failed, "\" did not answer: ", status.message()));
+}
+
+absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,
+                                          const framework::EvaluateRequest& request,
+                                          const framework::NodeEvaluator& evaluator,
+                                          absl::Status status, absl::Time now) {
+  for (size_t i = 0; i < request.hosts.size(); ++i) {
+    if (request.hosts[i].client == nullptr) continue;
+    state_.cluster.EndAttempt(state_.hosts[plan.host_names[i]].cursor, request.attempt_id);
+  }
+  return EndCalls(plan, request, evaluator, std::move(status), now);
 }
 
 absl::Status ExternallyScheduledPods::Evaluate(const std::string& profile,
@@ -94,25 +115,92 @@ absl::Status ExternallyScheduledPods::EvaluateWithoutVictims(const std::string& 
   return End(*plan, request, evaluator, std::move(evaluated), now);
 }
 
+absl::Status ExternallyScheduledPods::CheckBind(const framework::ProfilePlan& plan,
+                                                const kube::PodObject& pod,
+                                                const std::string& node_name) const {
+  if (binds_.size() >= max_binds_) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        binds_.size(), " binds are in progress, the most at a time (extender.maxBinds)"));
+  }
+  // For example a repeated request: the client ended its own before this process did.
+  if (const std::string on = cluster().NodeOf(pod.uid()); !on.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("pod ", pod.key(), " is already on node ", on));
+  }
+  const uint32_t slot = cluster().SlotOf(node_name);
+  if (slot == cache::ClusterState::kNoSlot)
+    return absl::NotFoundError(absl::StrCat("node ", node_name, " is not known"));
+  absl::Status fits = cluster().CheckFits(pod.uid(), slot, plan.guard);
+  if (const std::string shortage = cache::ShortageOf(fits); !shortage.empty())
+    state_.observer->OnGuardRefusal(shortage);
+  return fits;
+}
+
+absl::Status ExternallyScheduledPods::BeginBind(const framework::ProfilePlan& plan,
+                                                const kube::PodObject& pod, uint32_t slot,
+                                                absl::Time now, uint64_t* attempt_id) {
+  if (!state_.IsInterested(plan.reserve, pod.pod) && !state_.IsInterested(plan.permit, pod.pod)) {
+    *attempt_id = state_.NewAttemptId();
+    return absl::OkStatus();
+  }
+  const framework::ProfilePlan* same_plan = nullptr;
+  framework::EvaluateRequest request;
+  if (absl::Status begun = Begin(plan.algorithm.name, pod, now, &same_plan, &request); !begun.ok())
+    return begun;
+  *attempt_id = request.attempt_id;
+  framework::NodeEvaluator evaluator(request);
+  framework::NodeEvaluation node;
+  absl::Status status = evaluator.Evaluate(
+      {slot}, [this](uint32_t its) { return cluster().NodeAt(its)->key(); }, &node);
+  status = EndCalls(plan, request, evaluator, std::move(status), now);
+  if (status.ok() && node.verdicts[0] != framework::NodeEvaluation::kFeasible) {
+    const auto& reasons = node.reasons[static_cast<size_t>(node.verdicts[0])].reasons();
+    status = absl::FailedPreconditionError(absl::StrJoin(reasons, ", "));
+  }
+  if (!status.ok()) host_calls_.EndAttempt(plan, *attempt_id);
+  return status;
+}
+
 void ExternallyScheduledPods::Bind(const std::string& profile, const kube::PodPtr& pod,
-                                   const std::string& node_name, absl::Time now, Bound bound) {
-  const framework::ProfilePlan* const plan = state_.plans.Find(profile);
+                                   const std::string& node_name, absl::Time give_up, absl::Time now,
+                                   Bound bound) {
+  const framework::ProfilePlan* const plan =
+      state_.plans.For(profile, pod->pod, cluster().device_class_resources());
   if (plan == nullptr) {
     return bound(absl::NotFoundError(
         absl::StrCat("the hosts of profile \"", profile, "\" are not connected yet")));
   }
-  cache::ClusterState& cluster = state_.cluster;
-  const uint32_t slot = cluster.SlotOf(node_name);
-  if (slot == cache::ClusterState::kNoSlot)
-    return bound(absl::NotFoundError(absl::StrCat("node ", node_name, " is not known")));
-  absl::Status status = cluster.CheckFits(pod->uid(), slot, plan->guard);
-  if (const std::string shortage = cache::ShortageOf(status); !shortage.empty())
-    state_.observer->OnGuardRefusal(shortage);
-  if (status.ok()) status = cluster.Assume(pod->uid(), slot);
-  if (!status.ok()) return bound(status);
-  const uint64_t id = state_.NewAttemptId();
-  bindings_[id] = {pod, std::move(bound)};
-  actions_.Bind({this, id, pod, node_name, profile}, now);
+  if (absl::Status wrong = CheckBind(*plan, *pod, node_name); !wrong.ok()) return bound(wrong);
+  const uint32_t slot = cluster().SlotOf(node_name);
+  auto attempt = std::make_unique<Attempt>();
+  if (absl::Status begun = BeginBind(*plan, *pod, slot, now, &attempt->id); !begun.ok())
+    return bound(begun);
+  attempt->pod = pod;
+  attempt->plan = plan;
+  attempt->began = now;
+  const auto place = binds_.emplace(give_up, attempt->id).first;
+  attempt->on_external_end = [this, open = *place,
+                              bound = std::move(bound)](const absl::Status& outcome) {
+    binds_.erase(open);
+    bound(outcome);
+  };
+  cycle_.AssumeAndReserve(std::move(attempt), slot, now);
+}
+
+void ExternallyScheduledPods::EndLateBinds(absl::Time now) {
+  while (!binds_.empty() && binds_.begin()->first <= now) {
+    const uint64_t attempt_id = binds_.extract(binds_.begin()).value().second;
+    Attempt* const attempt = state_.attempts.Find(attempt_id);
+    if (attempt == nullptr) continue;
+    const std::string after = InTenths(now - attempt->began);
+    if (waits_.Waits(attempt_id)) {
+      waits_.Reject(attempt_id,
+                    absl::StrCat("not allowed within ", after, ": ", attempt->wait_reason), now);
+    } else if (binding_.FindInPreBind(attempt->pod->uid()) != nullptr) {
+      binding_.CancelPreBind(attempt, absl::StrCat("not ready within ", after), now);
+    }
+    // Otherwise its bind is under way, and only the API server knows its outcome.
+  }
 }
 
 absl::Status ExternallyScheduledPods::Admit(const std::string& profile, const kube::PodPtr& pod,
@@ -139,7 +227,7 @@ absl::Status ExternallyScheduledPods::Admit(const std::string& profile, const ku
   absl::Status fits =
       cluster.CheckFits(pod->uid(), slot, plan == nullptr ? cache::GuardScope() : plan->guard);
   // Our own pods count by our attempts, and by the watch.
-  if (!fits.ok() || dry_run || state_.plans.all().contains(pod->pod.scheduler_name())) return fits;
+  if (!fits.ok() || dry_run || state_.Places(*pod)) return fits;
   if (absl::Status assumed = cluster.Assume(pod->uid(), slot); !assumed.ok()) return assumed;
   admissions_.push_back(
       {now + kSettleAfter, {this, 0, pod, node_name, profile, /*bound_by_other_scheduler=*/true}});
@@ -147,43 +235,33 @@ absl::Status ExternallyScheduledPods::Admit(const std::string& profile, const ku
 }
 
 void ExternallyScheduledPods::Tick(absl::Time now) {
-  while (NextTick() <= now) {
+  EndLateBinds(now);
+  while (!admissions_.empty() && admissions_.front().settle_at <= now) {
     BindOrder order = std::move(admissions_.front().order);
     admissions_.pop_front();
     const std::string& uid = order.pod->uid();
     if (!cluster().IsAssumed(uid) || cluster().NodeOf(uid) != order.node_name) continue;
     order.attempt_id = state_.NewAttemptId();
-    bindings_[order.attempt_id] = {order.pod, [](const absl::Status&) {}};
+    settling_[order.attempt_id] = order.pod;
     actions_.Bind(order, now);
   }
 }
 
 absl::Time ExternallyScheduledPods::NextTick() const {
-  return admissions_.empty() ? absl::InfiniteFuture() : admissions_.front().settle_at;
+  return std::min(admissions_.empty() ? absl::InfiniteFuture() : admissions_.front().settle_at,
+                  binds_.empty() ? absl::InfiniteFuture() : binds_.begin()->first);
 }
 
 void ExternallyScheduledPods::OnBindEnded(uint64_t attempt_id, BindEnd end,
                                           const std::string& message, absl::Time now) {
-  const auto found = bindings_.find(attempt_id);
-  if (found == bindings_.end()) return;
-  const Binding binding = std::move(found->second);
-  bindings_.erase(found);
-  switch (end) {
-    case BindEnd::kBound:
-      return binding.bound(absl::OkStatus());
-    case BindEnd::kUnknown:  // The pod stays on the node until the API server reports more.
-      return binding.bound(
-          absl::UnknownError("the bind was not settled before this process lost the lease"));
-    case BindEnd::kNotBound:
-    case BindEnd::kGone:
-      break;
-  }
+  const auto found = settling_.extract(attempt_id);
+  // kUnknown: the pod stays on the node until the API server reports more.
+  if (found.empty() || end == BindEnd::kBound || end == BindEnd::kUnknown) return;
+  const kube::PodObject& pod = *found.mapped();
   // NOT_FOUND: the informer has confirmed or removed the pod meanwhile; that stands.
-  if (state_.cluster.Forget(binding.pod->uid()).ok()) {
-    hints_.PublishAssumedPodDelete(*binding.pod);
-    state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
-  }
-  binding.bound(absl::AbortedError(message));
+  if (!state_.cluster.Forget(pod.uid()).ok()) return;
+  hints_.PublishAssumedPodDelete(pod);
+  state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
 }
 
 }  // namespace outboard::scheduler

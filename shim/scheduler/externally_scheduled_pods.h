@@ -2,10 +2,13 @@
 #ifndef OUTBOARD_SHIM_SCHEDULER_EXTERNALLY_SCHEDULED_PODS_H_
 #define OUTBOARD_SHIM_SCHEDULER_EXTERNALLY_SCHEDULED_PODS_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -20,11 +23,10 @@
 namespace outboard::scheduler {
 
 // Shares the scheduler's state, hosts and sessions: a request is one more attempt between two of
-// the scheduler's own. Reserve, Permit and PreBind are not called: the other scheduler decides when
-// the pod is bound.
+// the scheduler's own. A bind that another scheduler asks for goes through the same Reserve,
+// Permit, PreBind and PostBind as a bind of the scheduler's own; only its end goes to the caller.
 //
-// Threading: the scheduling thread; Evaluate and EvaluateWithoutVictims block it for at most the
-//            deadline of the cycle.
+// Threading: the scheduling thread; a call blocks it for at most the deadlines of the hosts' calls.
 // Lifetime:  the scheduler and the actions outlive it.
 class ExternallyScheduledPods final : public BindOutcomeHandler {
  public:
@@ -34,11 +36,17 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   };
   using Bound = std::function<void(const absl::Status&)>;
 
-  ExternallyScheduledPods(const SharedParts& shared, ClusterActions* actions)
+  // At most `max_binds` binds are in progress at a time.
+  ExternallyScheduledPods(const SharedParts& shared, ClusterActions* actions,
+                          size_t max_binds = 128)
       : state_(*shared.state),
         host_calls_(*shared.host_calls),
         hints_(*shared.hints),
-        actions_(*actions) {}
+        waits_(*shared.waits),
+        binding_(*shared.binding),
+        cycle_(*shared.cycle),
+        actions_(*actions),
+        max_binds_(max_binds) {}
 
   const cache::ClusterState& cluster() const { return state_.cluster; }
 
@@ -54,11 +62,18 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
                                       absl::Span<const Evictions> evictions, absl::Time now,
                                       std::vector<bool>* fits);
 
-  // Counts the pod on the node at once, and binds it. `bound` receives the outcome; before Bind
-  // returns if the bind cannot be ordered. RESOURCE_EXHAUSTED: by the shim's own sums the node has
-  // no room.
+  // Takes the pod from Reserve to PostBind on the node that the other scheduler chose, and counts
+  // it there at once. `bound` receives the outcome, perhaps before Bind returns. Before its bind is
+  // sent, an attempt that is not over at `give_up` fails: it gives its place back.
+  //
+  // If plugins at Reserve or Permit are interested in the pod, the hosts evaluate it for this node
+  // first, in the same attempt: their plugins use at Reserve what they computed at PreFilter, and
+  // Filter may have been asked long ago, on another replica, or never.
+  // Errors: RESOURCE_EXHAUSTED: by the shim's own sums the node has no room, or too many binds are
+  // in progress; FAILED_PRECONDITION: a plugin rejects the pod; ABORTED: a plugin or the bind
+  // failed; UNAVAILABLE: a host did not answer; NOT_FOUND: no such profile, node or pod.
   void Bind(const std::string& profile, const kube::PodPtr& pod, const std::string& node_name,
-            absl::Time now, Bound bound);
+            absl::Time give_up, absl::Time now, Bound bound);
   // Another scheduler's bind, before the API server executes it. If this returns OK, the pod counts
   // on the node from now on, unless it is a `dry_run`. The watch reports the outcome; after
   // kSettleAfter without a report the shim reads the pod from the API server. RESOURCE_EXHAUSTED:
@@ -66,7 +81,7 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   absl::Status Admit(const std::string& profile, const kube::PodPtr& pod,
                      const std::string& node_name, bool dry_run, absl::Time now);
   static constexpr absl::Duration kSettleAfter = absl::Seconds(10);
-  // Asks for the outcome of admitted binds that were not reported.
+  // Asks for the outcome of admitted binds that were not reported, and ends attempts that are late.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
 
@@ -74,16 +89,24 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
                    absl::Time now) override;
 
  private:
-  struct Binding {
-    kube::PodPtr pod;
-    Bound bound;
-  };
   // Begins an attempt on the profile's hosts as they are now.
   absl::Status Begin(const std::string& profile, const kube::PodObject& pod, absl::Time now,
                      const framework::ProfilePlan** plan, framework::EvaluateRequest* request);
-  // Ends it, and updates the hosts' breakers.
+  // Updates the hosts' breakers after the attempt's calls, which ended with `status`.
+  absl::Status EndCalls(const framework::ProfilePlan& plan,
+                        const framework::EvaluateRequest& request,
+                        const framework::NodeEvaluator& evaluator, absl::Status status,
+                        absl::Time now);
+  // The same, and ends the attempt.
   absl::Status End(const framework::ProfilePlan& plan, const framework::EvaluateRequest& request,
                    const framework::NodeEvaluator& evaluator, absl::Status status, absl::Time now);
+  // Why no attempt to bind the pod can begin.
+  absl::Status CheckBind(const framework::ProfilePlan& plan, const kube::PodObject& pod,
+                         const std::string& node_name) const;
+  // Begins the attempt, whose hosts accept the pod on the node. An error ends it.
+  absl::Status BeginBind(const framework::ProfilePlan& plan, const kube::PodObject& pod,
+                         uint32_t slot, absl::Time now, uint64_t* attempt_id);
+  void EndLateBinds(absl::Time now);
 
   struct Admission {
     absl::Time settle_at;
@@ -93,9 +116,14 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   SchedulerState& state_;
   HostCalls& host_calls_;
   QueueingHints& hints_;
+  PermitWaits& waits_;
+  BindingCycle& binding_;
+  SchedulingCycle& cycle_;
   ClusterActions& actions_;
-  absl::flat_hash_map<uint64_t, Binding> bindings_;  // by attempt
-  std::deque<Admission> admissions_;                 // by time
+  const size_t max_binds_;
+  std::set<std::pair<absl::Time, uint64_t>> binds_;       // when to give up, and the attempt
+  absl::flat_hash_map<uint64_t, kube::PodPtr> settling_;  // admitted pods, by attempt
+  std::deque<Admission> admissions_;                      // by time
 };
 
 }  // namespace outboard::scheduler

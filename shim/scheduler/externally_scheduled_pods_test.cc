@@ -107,6 +107,16 @@ class ExternallyScheduledPodsTest : public ::testing::Test {
     scores->set_scores(std::string("\x64\x0a", 2));
   }
 
+  void Bind(const kube::PodPtr& pod, const std::string& node,
+            ExternallyScheduledPods::Bound bound) {
+    pods_.Bind(kProfile, pod, node, now_ + absl::Seconds(4), now_, std::move(bound));
+  }
+  // The outcome of the first bind, for the part that ordered it.
+  void EndBind(BindEnd end, const std::string& message) {
+    const BindOrder& order = effects_.binds[0];
+    order.ordered_by->OnBindEnded(order.attempt_id, end, message, now_);
+  }
+
   absl::Time now_ = absl::UnixEpoch() + absl::Hours(24);
   int resource_version_ = 0;
   RecordedBinds effects_;
@@ -278,32 +288,32 @@ TEST_F(ExternallyScheduledPodsTest, VictimsAreHypotheses) {
 TEST_F(ExternallyScheduledPodsTest, BindCountsAtOnceAndTheGuardHolds) {
   std::vector<absl::Status> ends;
   const auto bound = [&](const absl::Status& end) { ends.push_back(end); };
-  pods_.Bind(kProfile, pod_, "a", now_, bound);
+  Bind(pod_, "a", bound);
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_EQ(effects_.binds[0].node_name, "a");
   EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));
   EXPECT_THAT(ends, IsEmpty());
   // 600 of 1000 are in use.
   kube::PodPtr other = AddPod("q");
-  pods_.Bind(kProfile, other, "a", now_, bound);
+  Bind(other, "a", bound);
   ASSERT_THAT(ends, SizeIs(1));
   EXPECT_TRUE(absl::IsResourceExhausted(ends[0])) << ends[0];
 
-  pods_.OnBindEnded(4711, BindEnd::kBound, "", now_);
-  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "", now_);
+  EndBind(BindEnd::kBound, "");
   ASSERT_THAT(ends, SizeIs(2));
   EXPECT_TRUE(ends[1].ok());
   EXPECT_TRUE(scheduler_.cluster()->IsAssumed("uid-p"));  // until the informer says so
-  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kBound, "", now_);
+  EndBind(BindEnd::kBound, "");
+  EXPECT_THAT(ends, SizeIs(2));
 }
 
 TEST_F(ExternallyScheduledPodsTest, FailedBindGivesThePlaceBack) {
   absl::Status end;
-  pods_.Bind(kProfile, pod_, "a", now_, [&](const absl::Status& ended) { end = ended; });
-  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "409", now_);
-  EXPECT_EQ(end.message(), "409");
+  Bind(pod_, "a", [&](const absl::Status& ended) { end = ended; });
+  EndBind(BindEnd::kNotBound, "409");
+  EXPECT_EQ(end.message(), "binding rejected: running Bind plugin \"DefaultBinder\": 409");
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("uid-p"));
-  pods_.Bind(kProfile, pod_, "nowhere", now_, [&](const absl::Status& ended) { end = ended; });
+  Bind(pod_, "nowhere", [&](const absl::Status& ended) { end = ended; });
   EXPECT_TRUE(absl::IsNotFound(end));
 }
 
@@ -319,7 +329,7 @@ TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindCountsBeforeItIsSeen) {
   EXPECT_TRUE(absl::IsResourceExhausted(pods_.Admit(kProfile, other, "a", false, now_)));
   EXPECT_EQ(pods_.cluster().NodeOf("uid-other"), "");
   absl::Status ours;
-  pods_.Bind(kProfile, other, "a", now_, [&](const absl::Status& ended) { ours = ended; });
+  Bind(other, "a", [&](const absl::Status& ended) { ours = ended; });
   EXPECT_TRUE(absl::IsResourceExhausted(ours));
   EXPECT_TRUE(pods_.Admit(kProfile, other, "b", false, now_).ok());
   EXPECT_TRUE(pods_.Admit(kProfile, other, "unheard-of", false, now_).ok());

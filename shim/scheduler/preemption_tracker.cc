@@ -206,7 +206,7 @@ void PreemptionTracker::RejectWaiting(const std::vector<kube::PodPtr>& waiting,
       VLOG(2) << "Preemptor " << preemption.preemptor->key()
               << " rejected a pod in preBind: " << victim->key() << " on node "
               << preemption.node_name;
-      binding_.CancelPreBind(in_pre_bind, plugin, now);
+      binding_.CancelPreBind(in_pre_bind, absl::StrCat("preempted by ", plugin), now);
     } else {
       waits_.Preempt(its_attempt->id, plugin, now);
     }

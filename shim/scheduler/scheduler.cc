@@ -66,7 +66,7 @@ void Scheduler::ChangeProfileNames(const std::vector<std::string>& names, absl::
         state_.attempts.FindByPod(pod->uid()) != nullptr)
       return;
     const bool is_queued = state_.queue.Find(pod->uid()) != nullptr;
-    const bool is_ours = state_.HandlesProfile(pod->pod.scheduler_name());
+    const bool is_ours = state_.Places(*pod);
     if (is_ours && !is_queued) added.push_back(pod);
     if (!is_ours && is_queued) removed.push_back(pod->uid());
   });

@@ -39,6 +39,9 @@ struct SharedParts {
   SchedulerState* state = nullptr;
   HostCalls* host_calls = nullptr;
   QueueingHints* hints = nullptr;
+  PermitWaits* waits = nullptr;
+  BindingCycle* binding = nullptr;
+  SchedulingCycle* cycle = nullptr;
 };
 
 // One scheduler for all profiles.
@@ -129,7 +132,9 @@ class Scheduler final {
   size_t attempts_in_flight() const { return state_.attempts.size(); }
   size_t waiting_pods() const { return waits_.size(); }
   // Valid as long as the scheduler.
-  SharedParts shared_parts() { return {&state_, &host_calls_, &hints_}; }
+  SharedParts shared_parts() {
+    return {&state_, &host_calls_, &hints_, &waits_, &binding_, &cycle_};
+  }
 
  private:
   // Hands each message that the host pushed to its part.

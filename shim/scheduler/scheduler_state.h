@@ -97,7 +97,11 @@ struct SchedulerState {
   SchedulerState(const SchedulerState&) = delete;
   SchedulerState& operator=(const SchedulerState&) = delete;
 
-  bool HandlesProfile(const std::string& name) const { return profile_names.contains(name); }
+  // Whether the shim places the pod. The extender's pods name a profile too, but another scheduler
+  // places them: the queue never takes them.
+  bool Places(const kube::PodObject& object) const {
+    return !object.externally_scheduled && profile_names.contains(object.pod.scheduler_name());
+  }
   // Null: the pod's profile has no plan.
   const framework::ProfilePlan* PlanOf(const kube::PodObject& object) const {
     return plans.For(object.pod.scheduler_name(), object.pod, cluster.device_class_resources());

@@ -31,6 +31,13 @@ const v1beta1::PlanResponse& OutcomeOnly() {
   return outcome_only;
 }
 
+// What the plugins wait for, for people; empty: none waits.
+std::string ReasonOf(const v1beta1::PermitResponse& permit) {
+  return absl::StrJoin(permit.waits(), "; ", [](std::string* out, const v1beta1::PermitWait& its) {
+    out->append(its.reason().empty() ? its.plugin() : its.reason());
+  });
+}
+
 }  // namespace
 
 void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
@@ -72,7 +79,7 @@ void SchedulingCycle::Run(std::unique_ptr<Attempt> attempt, absl::Time now) {
       const framework::ProfilePlan& plan = *attempt->plan;
       const BatchPlacement others(result, elapsed);
       state_.last_attempt_id += others.size();
-      const bool placed = AssumeAndReserve(std::move(attempt), result.slot, now);
+      const bool placed = PlaceOnNode(std::move(attempt), result.slot, now);
       return PlaceOthers(plan, id, placed, others, now);
     }
     case Outcome::kUnschedulable:
@@ -177,15 +184,12 @@ void SchedulingCycle::RunPostFilter(std::unique_ptr<Attempt> attempt,
   preemption_.Preempt(std::move(attempt), diagnosis, *outcome.candidate, now);
 }
 
-bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot,
-                                       absl::Time now) {
-  attempt->slot = slot;
-  attempt->node_name = state_.cluster.NodeAt(slot)->key();
+bool SchedulingCycle::PlaceOnNode(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now) {
   if (absl::Status fits = state_.cluster.CheckFits(attempt->pod->uid(), slot, attempt->plan->guard);
       !fits.ok()) {
     // The host's sums differ from ours. We never overcommit a node.
     const std::string message =
-        absl::StrCat("plugin host placed the pod on node ", attempt->node_name,
+        absl::StrCat("plugin host placed the pod on node ", state_.cluster.NodeAt(slot)->key(),
                      ", which cannot take it: ", fits.message());
     if (const std::string shortage = cache::ShortageOf(fits); !shortage.empty())
       state_.observer->OnGuardRefusal(shortage);
@@ -193,6 +197,13 @@ bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_
     failures_.FailError(std::move(attempt), message, now);
     return false;
   }
+  return AssumeAndReserve(std::move(attempt), slot, now);
+}
+
+bool SchedulingCycle::AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot,
+                                       absl::Time now) {
+  attempt->slot = slot;
+  attempt->node_name = state_.cluster.NodeAt(slot)->key();
   if (absl::Status assumed = state_.cluster.Assume(attempt->pod->uid(), slot); !assumed.ok()) {
     failures_.FailError(std::move(attempt), std::string(assumed.message()), now);
     return false;
@@ -293,22 +304,29 @@ void SchedulingCycle::EnterBinding(std::unique_ptr<Attempt> attempt,
                                    const v1beta1::PermitResponse& permit, absl::Time now) {
   Attempt* const pending = attempt.get();
   pending->binding = true;
-  VLOG(2) << "Pod " << pending->pod->key() << " goes to node " << pending->node_name << ": attempt "
-          << pending->id << " of " << absl::StrJoin(pending->asked, ", ") << ", "
-          << SteadyNow() - pending->info->timestamp << " after it was queued, of which "
-          << SteadyNow() - pending->began << " in this cycle, "
-          << SteadyNow() - pending->info->initial_attempt_time.value_or(pending->began)
-          << " after it was first tried, trace " << trace_context::TraceId(pending->pod->uid());
   state_.attempts.Add(std::move(attempt));
-  if (!permit.waits().empty() || binding_.WillRunPreBind(*pending)) {
-    // A cluster autoscaler, for example, sees where the pod is about to go.
-    state_.actions->PatchStatus(*pending->pod, std::nullopt, pending->node_name, now);
+  if (pending->is_external()) {
+    pending->wait_reason = ReasonOf(permit);
+  } else {
+    AnnounceNode(*pending, !permit.waits().empty(), now);
   }
   if (permit.waits().empty()) {
     binding_.Begin(pending, now);
   } else {
     waits_.Begin(pending, permit, now);
   }
+}
+
+void SchedulingCycle::AnnounceNode(const Attempt& attempt, bool has_to_wait, absl::Time now) {
+  VLOG(2) << "Pod " << attempt.pod->key() << " goes to node " << attempt.node_name << ": attempt "
+          << attempt.id << " of " << absl::StrJoin(attempt.asked, ", ") << ", "
+          << SteadyNow() - attempt.info->timestamp << " after it was queued, of which "
+          << SteadyNow() - attempt.began << " in this cycle, "
+          << SteadyNow() - attempt.info->initial_attempt_time.value_or(attempt.began)
+          << " after it was first tried, trace " << trace_context::TraceId(attempt.pod->uid());
+  if (!has_to_wait && !binding_.WillRunPreBind(attempt)) return;
+  // A cluster autoscaler, for example, sees where the pod is about to go.
+  state_.actions->PatchStatus(*attempt.pod, std::nullopt, attempt.node_name, now);
 }
 
 void SchedulingCycle::PlaceOthers(const framework::ProfilePlan& plan, uint64_t first_id,
@@ -332,7 +350,7 @@ void SchedulingCycle::PlaceOthers(const framework::ProfilePlan& plan, uint64_t f
     state_.observer->OnAlgorithm(*attempt->pod, plan.algorithm, result, OutcomeOnly(),
                                  others.elapsed());
     AdvanceStart(result.processed_nodes);
-    in_turn = AssumeAndReserve(std::move(attempt), result.slot, now);
+    in_turn = PlaceOnNode(std::move(attempt), result.slot, now);
   }
 }
 

@@ -75,6 +75,10 @@ class SchedulingCycle {
         post_filter_(state, host_calls, algorithm) {}
 
   void Run(std::unique_ptr<Attempt> attempt, absl::Time now);
+  // The part of Run after the choice of a node, on which the guard has found room: assumes the pod
+  // there, then Reserve and Permit; the binding cycle follows. False: the pod does not get the
+  // node.
+  bool AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
 
  private:
   using Hosts = absl::Span<HostRecord* const>;
@@ -85,14 +89,16 @@ class SchedulingCycle {
                       const framework::CallRecorder& recorder, absl::Time now);
   void RunPostFilter(std::unique_ptr<Attempt> attempt, framework::Diagnosis diagnosis,
                      absl::Time now);
-  // Assumes the pod on the node, then Reserve and Permit. False: the pod does not get the node.
-  bool AssumeAndReserve(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
+  // Checks the node that hosts selected, then AssumeAndReserve.
+  bool PlaceOnNode(std::unique_ptr<Attempt> attempt, uint32_t slot, absl::Time now);
   // False if Reserve ended the attempt, which is then null.
   bool Reserve(std::unique_ptr<Attempt>* attempt, absl::Time now);
   void Permit(std::unique_ptr<Attempt> attempt, absl::Time now);
   // The pod has passed Permit, or waits there.
   void EnterBinding(std::unique_ptr<Attempt> attempt, const v1beta1::PermitResponse& permit,
                     absl::Time now);
+  // Writes to log and status where a pod of the queue is about to go. `has_to_wait`: at Permit.
+  void AnnounceNode(const Attempt& attempt, bool has_to_wait, absl::Time now);
   void PlaceOthers(const framework::ProfilePlan& plan, uint64_t first_id, bool first_placed,
                    const BatchPlacement& others, absl::Time now);
   void AdvanceStart(uint32_t processed_nodes) {
