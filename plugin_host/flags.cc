@@ -64,6 +64,9 @@ To print what is known of nodes instead of serving (`outboard explain node` does
 How to run:
   --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is
                             127.0.0.1:PORT or [::1]:PORT; with port 0 the log names the port
+  --metrics-unprotected     with --metrics-address: ADDRESS may be any IP:PORT, such as 0.0.0.0:10273.
+                            Every client that reaches it reads the metrics; only a firewall or a
+                            NetworkPolicy protects them
   --slow-plugin-call DURATION
                             log a warning, at most once a minute for each plugin and point, if a
                             plugin takes longer than this for a pod (default 50ms; 0s: never)
@@ -160,6 +163,7 @@ std::vector<Row> Table(Flags* flags) {
        [flags](const std::string& value) { return ReadPlugins(value, flags); }},
       {"--plugin-dir", "a folder", text(&flags->plugin_dir)},
       {"--metrics-address", "127.0.0.1:PORT or [::1]:PORT", text(&flags->metrics_address)},
+      {"--metrics-unprotected", "", nullptr, &flags->metrics_unprotected},
       {"--install", "a file", text(&flags->install)},
       {"--remove", "a file's name", text(&flags->remove)},
       {"--node-facts", "a file", text(&flags->node_facts)},
@@ -263,6 +267,8 @@ absl::StatusOr<Flags> ParseFlags(const std::vector<std::string>& args) {
           "--node-facts FILE needs no other flag, and takes only --price-list FILE");
     return flags;
   }
+  if (flags.metrics_unprotected && flags.metrics_address.empty())
+    return WrongArgument("--metrics-unprotected needs --metrics-address");
   if (!flags.price_list.empty())
     return absl::InvalidArgumentError("--price-list FILE is for --node-facts FILE");
   if (!flags.install.empty() || !flags.remove.empty()) {

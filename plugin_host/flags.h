@@ -22,9 +22,10 @@ struct Flags {
   // Plugins to serve, or, if `all_but`, not to serve; empty: all.
   std::vector<std::string> plugins;
   bool all_but = false;
-  std::string metrics_address;  // empty: none
+  std::string metrics_address;                               // empty: none
+  bool metrics_unprotected = false;                          // metrics_address need not be loopback
   absl::Duration slow_plugin_call = absl::Milliseconds(50);  // zero: no call is slow
-  std::string plugin_dir;       // of shared objects; empty: none
+  std::string plugin_dir;                                    // of shared objects; empty: none
   // Instead of serving: change the content of plugin_dir.
   std::string install, remove;
   std::string node_facts;  // Instead of serving: print what is known of the nodes in this file.

@@ -25,6 +25,14 @@ TEST(FlagsTest, ReadsBothForms) {
             "127.0.0.1:0");
 }
 
+TEST(FlagsTest, UnprotectedMetricsNeedAnAddress) {
+  EXPECT_FALSE(ParseFlags({"--listen=unix:/x", "--metrics-unprotected"}).ok());
+  const auto flags =
+      ParseFlags({"--listen=unix:/x", "--metrics-address=0.0.0.0:1", "--metrics-unprotected"});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  EXPECT_TRUE(flags->metrics_unprotected);
+}
+
 TEST(FlagsTest, TheLimitOfSlowCalls) {
   EXPECT_EQ(ParseFlags({"--listen=unix:/x"})->slow_plugin_call, absl::Milliseconds(50));
   EXPECT_EQ(ParseFlags({"--listen=unix:/x", "--slow-plugin-call=0s"})->slow_plugin_call,

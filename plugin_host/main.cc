@@ -222,7 +222,8 @@ int Serve(const Flags& flags, const sigset_t& signals, const sdk::PluginRegistry
   }
   if (status.ok() && !flags.metrics_address.empty()) {
     metrics = std::make_unique<host_metrics::PrometheusMetrics>(OUTBOARD_VERSION);
-    auto server = host_metrics::MetricsServer::Start(flags.metrics_address, metrics.get());
+    auto server = host_metrics::MetricsServer::Start(flags.metrics_address, metrics.get(),
+                                                     flags.metrics_unprotected);
     if (absl::IsInvalidArgument(server.status())) {
       std::cerr << "outboard-host: " << server.status().message() << "\n";
       return kExitUsage;

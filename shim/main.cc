@@ -103,6 +103,7 @@ int main(int argc, char** argv) {
   options.config_file = flags->config;
   options.last_good_file = flags->last_good_config;
   options.verbosity = flags->verbosity;
+  options.pod_ips = Variable("POD_IPS");
   options.pod_namespace = Variable("POD_NAMESPACE");
   options.pod_name = Variable("POD_NAME");
 

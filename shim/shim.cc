@@ -183,6 +183,9 @@ ShimProcess::~ShimProcess() {
   server_ = nullptr;
   secure_server_ = nullptr;
   extender_ = nullptr;
+  // The elector's thread begins the endpoints, and these ask the elector whether it leads.
+  if (elector_ != nullptr) elector_->Stop();
+  leader_endpoints_ = nullptr;
   elector_ = nullptr;
   connector_ = nullptr;
   pods_.Stop();
@@ -277,6 +280,7 @@ http::ServerOptions ShimProcess::Pages() {
       // still places pods.
       {"configuration", [] { return absl::OkStatus(); }, [this] { return config_status_.Note(); }}};
   options.metrics = [this] { return metrics_.Text(); };
+  options.host_metrics = [this](const std::string& host) { return HostMetrics(host); };
   options.configz = [this] { return DescribeConfig(); };
   options.hosts = [this] { return DescribeHosts(); };
   options.command_host = [this](const http::HostCommand& command) { return Command(command); };
@@ -334,7 +338,10 @@ absl::Status ShimProcess::StartSecureServer(const config::SecureServing& wanted)
 
 void ShimProcess::StartElector() {
   const config::LeaderElection& wanted = config_->scheduler.leader_election;
-  if (!wanted.leader_elect) return;
+  if (!wanted.leader_elect) {
+    if (leader_endpoints_ != nullptr) leader_endpoints_->Begin();
+    return;
+  }
   leader::LeaseElectorOptions options;
   options.lease_namespace = wanted.resource_namespace;
   options.lease_name = wanted.resource_name;
@@ -351,6 +358,7 @@ void ShimProcess::StartElector() {
                                LOG(INFO) << "Became leader, term " << transitions << ", epoch "
                                          << elector_->epoch();
                                leading.Set(1);
+                               if (leader_endpoints_ != nullptr) leader_endpoints_->Begin();
                                loop_.Wake();
                              },
                              [this, &leading] {
@@ -373,6 +381,7 @@ absl::Status ShimProcess::Start() {
     config_status_.Refused(config_file_, refused.sha256, refused.problems, RunningText(),
                            SteadyNow());
   }
+  if (absl::Status created = CreateLeaderEndpoints(options_.pod_ips); !created.ok()) return created;
   StartElector();
   // After the elector was created: the servers' checks use it.
   if (absl::Status servers = StartServers(); !servers.ok()) return servers;

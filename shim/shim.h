@@ -33,6 +33,8 @@ struct ShimOptions {
   bool allow_insecure_api_server = false;
   // In-cluster: the directory with token, ca.crt and namespace.
   std::string service_account = "/var/run/secrets/kubernetes.io/serviceaccount";
+  // The pod's addresses, separated by commas, for `extender.leaderService`.
+  std::string pod_ips;
 };
 
 // Threads: the scheduling thread (Run), one per watched resource, one per API connection, one for

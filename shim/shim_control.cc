@@ -100,6 +100,21 @@ std::string ShimProcess::DescribeConfig() {
   return text.value_or("# the scheduling thread did not answer in time\n");
 }
 
+absl::StatusOr<std::string> ShimProcess::HostMetrics(const std::string& host) {
+  const auto address = task_queue_.Ask<std::string>(
+      [this, host](absl::Time) -> std::string {
+        for (const config::HostSpec& spec : config_->shim.hosts) {
+          if (spec.name == host) return spec.metrics_address;
+        }
+        return "";
+      },
+      kPageAnswer);
+  if (!address.has_value()) return NotInTime();
+  if (!address->empty()) return metrics_relay_.Get(*address);
+  return absl::NotFoundError(
+      absl::StrCat("the configuration has no host \"", host, "\" with a metricsAddress"));
+}
+
 absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
   const auto report = task_queue_.Ask<diagnostics::HostReport>(
       [this](absl::Time now) {

@@ -8,6 +8,35 @@
 #include "shim/shim_process.h"
 
 namespace outboard::shim {
+namespace {
+
+// Of the port in `extender.leaderService`.
+constexpr char kPortName[] = "extender";
+
+}  // namespace
+
+absl::Status ShimProcess::CreateLeaderEndpoints(const std::string& pod_ips) {
+  if (!config_->shim.extender.has_value()) return absl::OkStatus();
+  const config::ExtenderConfig& wanted = *config_->shim.extender;
+  if (wanted.leader_service.empty()) return absl::OkStatus();
+  leader::LeaderEndpointsOptions options;
+  std::string host;
+  config::SplitHostPort(wanted.address, &host, &options.port);
+  absl::StatusOr<std::vector<leader::PodAddress>> served = leader::ServedAddresses(pod_ips, host);
+  if (!served.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(config_->file, ": extender.leaderService: ", served.status().message(),
+                     "; the environment variable POD_IPS must have the pod's status.podIPs"));
+  }
+  options.addresses = *std::move(served);
+  options.service_namespace = config_->scheduler.leader_election.resource_namespace;
+  options.service = wanted.leader_service;
+  options.port_name = kPortName;
+  options.leads = [this] { return Leading(); };
+  options.epoch = [this] { return elector_ == nullptr ? 0 : elector_->epoch(); };
+  leader_endpoints_ = std::make_unique<leader::LeaderEndpoints>(&client_, std::move(options));
+  return absl::OkStatus();
+}
 
 size_t MaxExternalBinds(const config::Config& config) {
   return config.shim.extender.has_value() ? static_cast<size_t>(config.shim.extender->max_binds)
@@ -43,6 +72,7 @@ absl::Status ShimProcess::StartExtender() {
     options.server.certificate = *std::move(certificate);
     knows_clients |= !wanted.tls->client_ca_file.empty();
   }
+  options.server.serves_profile = !wanted.profile.empty();
   options.server.serves_bind = knows_clients;
   options.server.serves_admit = wanted.admits_bindings;
   options.server.max_binds = knows_clients ? static_cast<size_t>(wanted.max_binds) : 0;
@@ -70,8 +100,11 @@ absl::Status ShimProcess::StartExtender() {
       extender::Endpoint::Start(std::move(options), extender_handler_.get());
   if (!started.ok()) return started.status();
   extender_ = *std::move(started);
-  LOG(INFO) << "Serving the kube-scheduler extender on port " << extender_->port()
-            << " with profile " << wanted.profile;
+  LOG(INFO) << "Serving "
+            << (wanted.profile.empty()
+                    ? "only the webhook for binds"
+                    : absl::StrCat("the kube-scheduler extender with profile ", wanted.profile))
+            << " on port " << extender_->port();
   return absl::OkStatus();
 }
 

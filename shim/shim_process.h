@@ -29,10 +29,12 @@
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
 #include "shim/hosts/host_registry.h"
+#include "shim/http/metrics_relay.h"
 #include "shim/http/server.h"
 #include "shim/informer/informer.h"
 #include "shim/informer/object_informers.h"
 #include "shim/kube/curl_api_client.h"
+#include "shim/leader/leader_endpoints.h"
 #include "shim/leader/lease_elector.h"
 #include "shim/metrics/metrics.h"
 #include "shim/metrics_observer.h"
@@ -137,10 +139,13 @@ class ShimProcess final : public Shim {
   absl::Status StartExtender();
   absl::StatusOr<std::string> DescribeQueue(size_t limit, const std::string& pod);
   void StartElector();
+  // Errors: INVALID_ARGUMENT: the pod's addresses are missing or not served.
+  absl::Status CreateLeaderEndpoints(const std::string& pod_ips);
   void OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnection connection,
                    absl::Time now);
   // Called by the HTTP server's threads. Each call waits for the scheduling thread.
   std::string DescribeConfig();
+  absl::StatusOr<std::string> HostMetrics(const std::string& host);
   absl::StatusOr<std::string> DescribeHosts();
   absl::Status Command(const http::HostCommand& command);
   // Starts to reload the file if it has changed or Reload was called: reads it, asks the hosts, and
@@ -213,8 +218,10 @@ class ShimProcess final : public Shim {
   informer::ObjectInformers object_informers_;
   std::unique_ptr<hosts::HostConnector> connector_;
   std::unique_ptr<leader::LeaseElector> elector_;
+  std::unique_ptr<leader::LeaderEndpoints> leader_endpoints_;  // null: not configured
   // The status servers; `server_` listens on loopback only. Reviews have their own API client, so
   // that a scrape does not wait for a bind, nor a bind for a scrape.
+  http::MetricsRelay metrics_relay_;
   std::unique_ptr<http::Server> server_;
   std::unique_ptr<kube::CurlApiClient> review_client_;
   std::unique_ptr<access::ReviewGuard> guard_;

@@ -3,6 +3,7 @@
 #include <glog/logging.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -25,8 +26,10 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> ChannelTo(const std::string& addr
                                                          const config::ShimConfig& shim) {
   if (absl::StartsWith(address, "unix:")) return hosts::NewHostChannel(address);
   for (const config::HostSpec& host : shim.hosts) {
-    if (host.address == address)
-      return hosts::Dial({host.name, host.address, host.tls, 0}, shim.allowed_uids);
+    if (host.address == address ||
+        std::find(host.other_addresses.begin(), host.other_addresses.end(), address) !=
+            host.other_addresses.end())
+      return hosts::Dial({host.name, address, host.tls, 0}, shim.allowed_uids);
   }
   return absl::InvalidArgumentError(
       absl::StrCat("--host ", address,

@@ -131,8 +131,34 @@ func TestHostsOnTheNetwork(t *testing.T) {
 		t.Error("the host still accepts the old authority")
 	}
 	second.Kill()
-	start(1)
+	second = start(1)
 	for _, err := range []error{serves(1), bindOne()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// Two instances: when one is gone, the other serves.
+	if config, err = os.ReadFile(outboard.ConfigFile()); err != nil {
+		t.Fatal(err)
+	}
+	config = bytes.ReplaceAll(config, []byte("address: "+address(1)), []byte("addresses: ['"+address(1)+"', '"+address(0)+"']"))
+	if err := os.WriteFile(outboard.ConfigFile(), config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := within(t, 20*time.Second, func() error {
+		hosts, err := outboard.Hosts(t.Context())
+		for _, host := range hosts {
+			if host.Address == address(0) {
+				return nil
+			}
+		}
+		return fmt.Errorf("%s is unknown: %+v %v", address(0), hosts, err)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	second.Kill()
+	for _, err := range []error{serves(0), bindOne()} {
 		if err != nil {
 			t.Fatal(err)
 		}

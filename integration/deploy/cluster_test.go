@@ -133,8 +133,9 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if i.name == "monitored" {
-				c.applyServiceMonitors()
+			if strings.HasSuffix(i.name, "monitored") {
+				c.applyMonitors("ServiceMonitor", "servicemonitor")
+				c.applyMonitors("PodMonitor", "podmonitor")
 			}
 			if strings.HasSuffix(i.name, "-certified") {
 				c.applyCertManager()
@@ -153,7 +154,7 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			}
 			want := 0
 			for _, object := range all {
-				if object.GetKind() == "Deployment" {
+				if kind := object.GetKind(); kind == "Deployment" || kind == "StatefulSet" {
 					replicas, _, err := unstructured.NestedFloat64(object.Object, "spec", "replicas") // YAML numbers are float64.
 					if err != nil {
 						t.Fatal(err)
@@ -188,8 +189,10 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 // version changes with the object, except for its status, which controllers write at any time.
 func version(object *unstructured.Unstructured) string {
 	switch object.GetKind() {
-	case "Deployment", "DaemonSet", "ValidatingAdmissionPolicy":
+	case "Deployment", "StatefulSet", "DaemonSet", "ValidatingAdmissionPolicy":
 		return fmt.Sprint("generation ", object.GetGeneration())
+	case "Secret": // The token's controller fills it.
+		return fmt.Sprint(object.GetLabels())
 	}
 	return object.GetResourceVersion()
 }
@@ -222,23 +225,23 @@ func (c *cluster) takesADay() {
 	}
 }
 
-// applyServiceMonitors makes the API server serve the resource of Prometheus' operator, with any content.
-func (c *cluster) applyServiceMonitors() {
+// applyMonitors makes the API server serve a resource of Prometheus' operator, with any content.
+func (c *cluster) applyMonitors(kind, singular string) {
 	c.Helper()
-	if err := c.Apply(c.Context(), `
+	if err := c.Apply(c.Context(), fmt.Sprintf(`
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: servicemonitors.monitoring.coreos.com}
+metadata: {name: %[2]ss.monitoring.coreos.com}
 spec:
   group: monitoring.coreos.com
   scope: Namespaced
-  names: {kind: ServiceMonitor, plural: servicemonitors, singular: servicemonitor}
+  names: {kind: %[1]s, plural: %[2]ss, singular: %[2]s}
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`); err != nil {
+`, kind, singular)); err != nil {
 		c.Fatal(err)
 	}
-	monitors := c.dynamic.Resource(schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "servicemonitors"})
+	monitors := c.dynamic.Resource(schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: singular + "s"})
 	c.eventually(func() error {
 		_, err := monitors.List(c.Context(), metav1.ListOptions{})
 		return err
@@ -364,6 +367,12 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				}
 				return nil
 			})
+			if status, text := c.page(serving+"/metrics/hosts?host=main", c.token("default", "prometheus")); status != http.StatusOK || !strings.Contains(text, "# TYPE ") {
+				t.Errorf("the host's metrics with the shipped role: status %d\n%s", status, text)
+			}
+			if status, _ := c.page(serving+"/metrics/hosts?host=main", c.token("default", "other")); status != http.StatusForbidden {
+				t.Errorf("the host's metrics without the shipped role: status %d", status)
+			}
 			requests := 0
 			for _, line := range strings.Split(out, "\n") {
 				if strings.HasPrefix(line, "rest_client_requests_total{") {
@@ -395,6 +404,15 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	}
 	shim["socketDirectory"] = sockets
 	shim["secureServing"].(map[string]any)["address"] = address
+	metrics := controlplane.FreeAddress(c)
+	for _, host := range shim["hosts"].([]any) {
+		if host := host.(map[string]any); host["name"] == "main" {
+			if host["metricsAddress"] == nil {
+				c.Error("the shipped configuration does not relay the host's metrics")
+			}
+			host["metricsAddress"] = metrics
+		}
+	}
 	if change != nil {
 		change(scheduler, shim)
 	}
@@ -412,7 +430,7 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	}
 	// The arguments of the pod's containers.
 	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
-	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen); err != nil {
+	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen, "--metrics-address="+metrics); err != nil {
 		c.Fatal(err)
 	}
 	c.eventually(func() error {

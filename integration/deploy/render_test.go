@@ -49,12 +49,15 @@ func installations(t *testing.T) []installation {
 	return []installation{
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
-		{name: "monitored", values: map[string]any{"serviceMonitor": true}},
+		{name: "monitored", values: map[string]any{"serviceMonitor": map[string]any{"enabled": true}}},
+		{name: "mtls-monitored", values: map[string]any{"mode": "mtls", "serviceMonitor": map[string]any{"enabled": true}, "hostPodMetrics": map[string]any{"enabled": true, "podMonitor": true}}},
 		{name: "mtls-certified", values: map[string]any{"mode": "mtls", "certManager": map[string]any{"enabled": true}}},
 		{name: "probed", values: map[string]any{"nodeProbe": map[string]any{"enabled": true}}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 		{name: "extender-binds", values: binding, config: "deploy/kustomize/extender-binds/config.yaml"},
+		{name: "beside-kube-scheduler", values: map[string]any{"bindingWebhook": map[string]any{"enabled": true}}},
+		{name: "beside-kube-scheduler-certified", values: map[string]any{"bindingWebhook": map[string]any{"enabled": true}, "certManager": map[string]any{"enabled": true}}},
 		{name: "extender-certified", values: certified, config: "deploy/kustomize/extender/config.yaml"},
 	}
 }
@@ -226,6 +229,28 @@ func TestTheChartsValues(t *testing.T) {
 	}
 }
 
+// Settings that exclude each other, or have no effect, are errors.
+func TestTheChartRejectsContradictions(t *testing.T) {
+	on := map[string]any{"enabled": true}
+	for want, given := range map[string]map[string]any{
+		"bindingWebhook.enabled and extender.enabled exclude each other": {"bindingWebhook": on, "extender": on},
+		"bindingWebhook.failurePolicy must be Ignore or Fail":            {"bindingWebhook": map[string]any{"enabled": true, "failurePolicy": "fail"}},
+		"hostPodMetrics.enabled needs mode mtls":                         {"hostPodMetrics": on},
+	} {
+		chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Namespace: namespace}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want an error with %q: %v", given, want, err)
+		}
+	}
+}
+
 var comparedSchedulers = []string{"kube-scheduler", "outboard"}
 
 // comparison returns the argument of kustomized for what one of the compared schedulers gets.
@@ -292,7 +317,7 @@ func TestVersions(t *testing.T) {
 			}
 		}
 	}
-	if images != 6 {
+	if images != 7 {
 		t.Errorf("%d images", images)
 	}
 }

@@ -62,7 +62,8 @@ func TestTwoSchedulersShareNodes(t *testing.T) {
 func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 	t.Parallel()
 	c := controlplane.ForTest(t, controlplane.Options{Audit: true})
-	address := admitBindings(t, c)
+	address := controlplane.FreeAddress(t)
+	admitBindings(t, c, address, admissionregistrationv1.Fail) // On a busy machine a late answer must not admit a bind here.
 	shim := fmt.Sprintf("extender: {address: %q, profile: %s, schedulerNames: [], admitsBindings: true, tls: {certFile: %q, keyFile: %q}}",
 		address, ourScheduler, filepath.Join(c.Dir, "server.crt"), filepath.Join(c.Dir, "server.key"))
 	report, overcommits := shareNodes(t, c, shim)
@@ -74,11 +75,10 @@ func TestTwoSchedulersShareNodesByAdmission(t *testing.T) {
 	}
 }
 
-// admitBindings registers the example's webhook, and returns its address.
-func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
+// admitBindings registers the shipped webhook at an address that serves the control plane's certificate.
+func admitBindings(t *testing.T, c *controlplane.ControlPlane, address string, policy admissionregistrationv1.FailurePolicyType) {
 	t.Helper()
-	address := controlplane.FreeAddress(t)
-	text, err := os.ReadFile("../../deploy/examples/extender/binding-webhook.yaml")
+	text, err := os.ReadFile("../../deploy/kustomize/components/binding-webhook/webhook.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +93,9 @@ func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	webhook := &webhooks.Webhooks[0]
 	url := "https://" + address + *webhook.ClientConfig.Service.Path
 	webhook.ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: &url, CABundle: authority}
-	fail := admissionregistrationv1.Fail // On a busy machine a late answer must not admit a bind here.
-	webhook.FailurePolicy = &fail
-	webhook.MatchConditions[0].Expression = fmt.Sprintf("request.userInfo.username != %q", controlplane.OutboardUser)
+	webhook.FailurePolicy = &policy
+	// kube-scheduler is the only other scheduler here.
+	webhook.MatchConditions[0].Expression = `request.userInfo.username == "system:kube-scheduler"`
 	client, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,6 @@ func admitBindings(t *testing.T, c *controlplane.ControlPlane) string {
 	if _, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Create(t.Context(), &webhooks, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	return address
 }
 
 // shareNodes lets both schedulers fill the nodes, and returns the report and our binds that overcommitted a node.
@@ -172,7 +171,14 @@ func shareNodes(t *testing.T, c *controlplane.ControlPlane, shim string) (report
 // fillTogether creates the pods of both schedulers in turn, and waits until nothing changes.
 func fillTogether(t *testing.T, client kubernetes.Interface, round int) {
 	t.Helper()
-	if err := controlplane.InParallel(t.Context(), 30, 2*sharedPods, func(ctx context.Context, i int) error {
+	if err := createForBoth(t.Context(), client, round); err != nil {
+		t.Fatal(err)
+	}
+	waitUntilFull(t, client)
+}
+
+func createForBoth(ctx context.Context, client kubernetes.Interface, round int) error {
+	return controlplane.InParallel(ctx, 30, 2*sharedPods, func(ctx context.Context, i int) error {
 		scheduler := []string{corev1.DefaultSchedulerName, ourScheduler}[i%2]
 		_, err := client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%02d-%05d", round, i)},
@@ -182,9 +188,12 @@ func fillTogether(t *testing.T, client kubernetes.Interface, round int) {
 			}}},
 		}, metav1.CreateOptions{})
 		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
+	})
+}
+
+// waitUntilFull waits until the nodes are full and nothing changes.
+func waitUntilFull(t *testing.T, client kubernetes.Interface) {
+	t.Helper()
 	const quiet = 3 * time.Second
 	waitForBound(t.Context(), t, client, sharedNodes*podsOnANode)
 	last, lastChange := 0, time.Now()

@@ -27,6 +27,7 @@ import (
 const (
 	shippedNamespace = "outboard-system"
 	shippedAddress   = `address: "0.0.0.0:10270"`
+	shippedMetrics   = "127.0.0.1:10273" // of the host
 )
 
 // kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, as its specification says. It rejects unknown
@@ -39,6 +40,7 @@ type kubelet struct {
 	mounts     map[string]string // by volume: the options of --mount, without the target
 	containers map[string]*container
 	port       int // of the shim's pages
+	metrics    string
 }
 
 // applyShipped applies deploy/kustomize/sidecar and returns the pods of its Deployment, as the API server stores
@@ -77,7 +79,8 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 		t.Fatal(err)
 	}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
-	k := &kubelet{T: t, client: client, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}, port: freePort(t)}
+	k := &kubelet{T: t, client: client, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}, port: freePort(t),
+		metrics: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
 	for i := range spec.Containers {
 		container := &spec.Containers[i]
 		if container.Image = images[container.Name]; container.Image == "" {
@@ -85,6 +88,9 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 		}
 		for j := range container.Ports {
 			container.Ports[j].ContainerPort = int32(k.port)
+		}
+		for j, arg := range container.Args {
+			container.Args[j] = strings.ReplaceAll(arg, shippedMetrics, k.metrics)
 		}
 	}
 	for _, volume := range spec.Volumes {
@@ -107,6 +113,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 			k.Fatalf("the shipped configuration does not have %s:\n%s", shippedAddress, files["config.yaml"])
 		}
 		files["config.yaml"] = strings.Replace(files["config.yaml"], shippedAddress, fmt.Sprintf(`address: "127.0.0.1:%d"`, k.port), 1)
+		files["config.yaml"] = strings.ReplaceAll(files["config.yaml"], shippedMetrics, k.metrics)
 		return "type=bind,source=" + k.folder(files)
 	case volume.Projected != nil:
 		files := map[string]string{}

@@ -1,8 +1,10 @@
 #include "plugin_host/metrics/metrics_server.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <glog/logging.h>
 #include <httplib.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,6 +21,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 
 namespace outboard::host_metrics {
@@ -29,6 +32,16 @@ constexpr absl::Duration kPatience = absl::Seconds(2);  // for a request, and fo
 constexpr absl::Duration kCrowdedPatience = absl::Milliseconds(50);
 constexpr size_t kMaxHeadBytes = size_t{64} << 10;
 constexpr char kTextFormat[] = "text/plain; version=0.0.4; charset=utf-8";
+
+// An IPv4 address, or an IPv6 address in brackets, without them; empty: neither.
+std::string BareAddress(const std::string& host) {
+  in_addr v4 = {};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1) return host;
+  absl::string_view bare = host;
+  if (!absl::ConsumePrefix(&bare, "[") || !absl::ConsumeSuffix(&bare, "]")) return "";
+  in6_addr v6 = {};
+  return inet_pton(AF_INET6, std::string(bare).c_str(), &v6) == 1 ? std::string(bare) : "";
+}
 
 // The accepting thread also answers: scrapers are few, and can wait for each other.
 class OneByOne : public httplib::TaskQueue {
@@ -144,16 +157,18 @@ struct MetricsServer::Impl {
 MetricsServer::MetricsServer() : impl_(std::make_unique<Impl>()) {}
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
-    const std::string& address, const PrometheusMetrics* metrics) {
+    const std::string& address, const PrometheusMetrics* metrics, bool unprotected) {
   const size_t colon = address.rfind(':');
   const std::string host = address.substr(0, colon);
   int port = -1;
   if (colon == std::string::npos || !absl::SimpleAtoi(address.substr(colon + 1), &port) ||
-      port < 0 || port > 65535 || (host != "127.0.0.1" && host != "[::1]")) {
+      port < 0 || port > 65535 || (!unprotected && host != "127.0.0.1" && host != "[::1]") ||
+      (unprotected && BareAddress(host).empty())) {
     return absl::InvalidArgumentError(
         absl::StrCat("--metrics-address ", address,
-                     ": must be 127.0.0.1:PORT or [::1]:PORT, because it has neither TLS nor "
-                     "authorisation"));
+                     unprotected ? ": must be IP:PORT or [IP]:PORT"
+                                 : ": must be 127.0.0.1:PORT or [::1]:PORT, because it has neither "
+                                   "TLS nor authorisation"));
   }
   std::unique_ptr<MetricsServer> server(new MetricsServer());
   httplib::Server& http = server->impl_->server;
@@ -176,10 +191,10 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   http.Get("/metrics", [metrics](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics->Text(), kTextFormat);
   });
-  const char* const bind_to = host == "[::1]" ? "::1" : "127.0.0.1";
+  const std::string bind_to = BareAddress(host);
   if (port == 0) {
-    port = http.bind_to_any_port(bind_to);
-  } else if (!http.bind_to_port(bind_to, port)) {
+    port = http.bind_to_any_port(bind_to.c_str());
+  } else if (!http.bind_to_port(bind_to.c_str(), port)) {
     port = -1;
   }
   if (port <= 0) {

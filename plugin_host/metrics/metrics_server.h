@@ -11,17 +11,18 @@
 namespace outboard::host_metrics {
 
 // GET /metrics on its own thread, one request at a time, 2 s to read or write. Loopback only,
-// because it has neither TLS nor authorisation.
+// unless the caller wants otherwise, because it has neither TLS nor authorisation.
 //
 // Threading: Start and the destructor on one thread.
 // Lifetime:  serves until destroyed; `metrics` outlives it.
-// Errors: Start: INVALID_ARGUMENT for an address that is not a loopback HOST:PORT, UNAVAILABLE if
-//         it cannot listen there.
+// Errors: Start: INVALID_ARGUMENT for an address that is not a loopback HOST:PORT (`unprotected`:
+//         IP:PORT), UNAVAILABLE if it cannot listen there.
 class MetricsServer {
  public:
   // `127.0.0.1:PORT`, `[::1]:PORT`; port 0: any free port.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
-                                                              const PrometheusMetrics* metrics);
+                                                              const PrometheusMetrics* metrics,
+                                                              bool unprotected = false);
   ~MetricsServer();
   MetricsServer(const MetricsServer&) = delete;
   MetricsServer& operator=(const MetricsServer&) = delete;

@@ -204,6 +204,23 @@ TEST(MetricsServerTest, ServesWhatThereIs) {
   EXPECT_THAT(Ask(port, "GET / HTTP/1.1\r\nHost: h\r\n\r\n"), HasSubstr("HTTP/1.1 404"));
 }
 
+TEST(MetricsServerTest, OtherAddressesOnlyIfWanted) {
+  PrometheusMetrics metrics("0.1.0");
+  for (const char* address : {"0.0.0.0:0", "[::]:0", "localhost:0", "127.0.0.2:0"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(MetricsServer::Start(address, &metrics).status()))
+        << address;
+  }
+  const auto server = MetricsServer::Start("0.0.0.0:0", &metrics, /*unprotected=*/true);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_THAT(Ask(PortOf(**server), "GET /metrics HTTP/1.1\r\nHost: h\r\n\r\n"),
+              HasSubstr("HTTP/1.1 200 OK"));
+  for (const char* address : {"localhost:0", "[127.0.0.1]:0", "::1:0", ":0", "0.0.0.0"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(
+        MetricsServer::Start(address, &metrics, /*unprotected=*/true).status()))
+        << address;
+  }
+}
+
 // The bodies never come: the answer does not wait for them.
 TEST(MetricsServerTest, RefusesBodiesWithoutReadingThem) {
   PrometheusMetrics metrics("0.1.0");

@@ -111,7 +111,11 @@ struct HostSpec {
   std::string name;
   // "unix:PATH" or "HOST:PORT"; empty: instances are found in the socket directory.
   std::string address;
+  // Of further instances, each like `address`.
+  std::vector<std::string> other_addresses;
   std::optional<HostTls> tls;  // required for HOST:PORT, invalid for unix
+  // HOST:PORT on this machine where the host serves its metrics; empty: the page has none of it.
+  std::string metrics_address;
   Location where;
 };
 
@@ -157,7 +161,8 @@ struct CustomResourceRule {
 // The endpoint for a kube-scheduler that uses this shim as its extender.
 struct ExtenderConfig {
   std::string address;  // HOST:PORT
-  std::string profile;  // schedulerName of the profile whose plugins are used
+  // schedulerName of the profile whose plugins are used; empty: only the webhook is served.
+  std::string profile;
   // Whose pods are the profile's pods for its plugins. By default kube-scheduler's, unless a
   // profile has this name.
   std::vector<std::string> scheduler_names = {"default-scheduler"};
@@ -171,6 +176,9 @@ struct ExtenderConfig {
   // Whether the endpoint also serves the API server's webhook that checks other schedulers' binds
   // against the nodes' free resources.
   bool admits_bindings = false;
+  // A Service without a selector, in the lease's namespace, that shall lead to the leader alone:
+  // the leader writes its EndpointSlices. Empty: none.
+  std::string leader_service;
   Location where;                    // of `profile`
   std::optional<Location> names_at;  // of `scheduler_names`; absent: the default
 
@@ -179,7 +187,8 @@ struct ExtenderConfig {
     return address == other.address && profile == other.profile &&
            scheduler_names == other.scheduler_names && tls == other.tls &&
            deadline == other.deadline && bind_deadline == other.bind_deadline &&
-           max_binds == other.max_binds && admits_bindings == other.admits_bindings;
+           max_binds == other.max_binds && admits_bindings == other.admits_bindings &&
+           leader_service == other.leader_service;
   }
 };
 

@@ -150,7 +150,14 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
   for (const HostSpec& host : shim.hosts) {
     out << YAML::BeginMap;
     Text(out, "name", host.name);
-    Text(out, "address", host.address);
+    if (host.other_addresses.empty()) {
+      Text(out, "address", host.address);
+    } else {
+      std::vector<std::string> addresses = host.other_addresses;
+      addresses.insert(addresses.begin(), host.address);
+      Texts(out, "addresses", addresses);
+    }
+    Text(out, "metricsAddress", host.metrics_address);
     if (host.tls.has_value()) {
       out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;
       Text(out, "caFile", host.tls->ca_file);
@@ -226,6 +233,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     Time(out, "bindDeadline", shim.extender->bind_deadline);
     out << YAML::Key << "maxBinds" << YAML::Value << shim.extender->max_binds;
     out << YAML::Key << "admitsBindings" << YAML::Value << shim.extender->admits_bindings;
+    Text(out, "leaderService", shim.extender->leader_service);
     if (shim.extender->tls.has_value()) {
       out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;
       Text(out, "certFile", shim.extender->tls->cert_file);

@@ -51,7 +51,8 @@ profiles:
 ---
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
-hosts: [{name: a}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c, serverName: d}}]
+hosts: [{name: a, metricsAddress: "127.0.0.1:9"}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c, serverName: d}},
+        {name: u, addresses: ["unix:/u", "unix:/v"]}]
 socketDirectory: /run/s
 allowedUids: [7]
 replacement: {shadowCycles: 1, shadowTimeout: 1s, keepWarm: 2m, rollbackFailures: 3}
@@ -70,6 +71,7 @@ extender:
   bindDeadline: 3s
   maxBinds: 9
   admitsBindings: true
+  leaderService: leader
   tls: {certFile: c, keyFile: k, clientCAFile: a}
 metrics: {workloadTypeLabel: kind, workloadTypes: [a], jobNameLabels: [job]}
 unknownProfiles: {prefixes: [mine-]}

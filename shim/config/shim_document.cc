@@ -36,10 +36,10 @@ void ReadTls(MapReader& reader, HostTls* out) {
   reader.String("serverName", &out->server_name);
 }
 
-void CheckHostAddress(MapReader& reader, const HostSpec& host) {
-  const Location where = reader.where("address");
-  if (absl::StartsWith(host.address, "unix:")) {
-    const size_t length = host.address.size() - 5;
+void CheckHostAddress(MapReader& reader, const Location& where, const std::string& address,
+                      const HostSpec& host) {
+  if (absl::StartsWith(address, "unix:")) {
+    const size_t length = address.size() - 5;
     if (length == 0 || length > kMaxSocketPath) {
       reader.problems().Add(where, absl::StrCat("a socket path must have 1 to ", kMaxSocketPath,
                                                 " bytes, not ", length));
@@ -52,15 +52,37 @@ void CheckHostAddress(MapReader& reader, const HostSpec& host) {
   }
   std::string name;
   int port = 0;
-  if (!SplitHostPort(host.address, &name, &port) || name.empty() || port == 0) {
-    reader.problems().Add(
-        where, absl::StrCat("expected unix:PATH or HOST:PORT, got \"", host.address, "\"",
-                            absl::StartsWith(host.address, "/")
-                                ? absl::StrCat("; did you mean unix:", host.address, "?")
-                                : ""));
+  if (!SplitHostPort(address, &name, &port) || name.empty() || port == 0) {
+    reader.problems().Add(where,
+                          absl::StrCat("expected unix:PATH or HOST:PORT, got \"", address, "\"",
+                                       absl::StartsWith(address, "/")
+                                           ? absl::StrCat("; did you mean unix:", address, "?")
+                                           : ""));
   } else if (!host.tls.has_value()) {
     reader.problems().Add(where, "a network address requires tls: {caFile, certFile, keyFile}");
   }
+}
+
+// `address`, or `addresses` of several instances. `seen`: those of other hosts.
+void ReadHostAddresses(MapReader& entry, const ShimConfig& shim, std::set<std::string>* seen,
+                       HostSpec* host) {
+  std::vector<std::string> addresses;
+  entry.String("address", &host->address);
+  const bool is_list = entry.StringList("addresses", &addresses) && !addresses.empty();
+  if (is_list && !host->address.empty())
+    entry.problems().Add(entry.where("addresses"), "specify either address or addresses");
+  if (!is_list && !host->address.empty()) addresses = {host->address};
+  if (addresses.empty() && shim.socket_directory.empty())
+    entry.problems().Add(entry.where("address"), "Required value without a socketDirectory");
+  const Location where = entry.where(is_list ? "addresses" : "address");
+  for (const std::string& address : addresses) {
+    CheckHostAddress(entry, where, address, *host);
+    if (!seen->insert(address).second)
+      entry.problems().Add(where, absl::StrCat("Duplicate value: \"", address, "\""));
+  }
+  if (!is_list) return;
+  host->address = addresses.front();
+  host->other_addresses.assign(addresses.begin() + 1, addresses.end());
 }
 
 // Kubernetes' syntax of a label's value, and of the name part of its key.
@@ -69,6 +91,18 @@ bool IsLabelText(absl::string_view text) {
   return !text.empty() && text.size() <= 63 && ends_well(text.front()) && ends_well(text.back()) &&
          std::all_of(text.begin(), text.end(),
                      [&](char c) { return ends_well(c) || c == '-' || c == '_' || c == '.'; });
+}
+
+// The shim relays what is there to readers that it has authorized, so it must be this machine.
+void ReadMetricsAddress(MapReader& reader, std::string* out) {
+  std::string host;
+  int port = 0;
+  if (!reader.String("metricsAddress", out) || out->empty()) return;
+  if (!SplitHostPort(*out, &host, &port) || !IsLoopback(host) || port == 0) {
+    reader.problems().Add(
+        reader.where("metricsAddress"),
+        absl::StrCat("expected 127.0.0.1:PORT or [::1]:PORT, got \"", *out, "\""));
+  }
 }
 
 void ReadHosts(MapReader& reader, ShimConfig* out) {
@@ -89,16 +123,8 @@ void ReadHosts(MapReader& reader, ShimConfig* out) {
                            absl::StrCat("Duplicate value: \"", host.name, "\""));
     }
     entry.Map("tls", [&](MapReader& tls) { ReadTls(tls, &host.tls.emplace()); });
-    if (!entry.String("address", &host.address) || host.address.empty()) {
-      if (out->socket_directory.empty())
-        entry.problems().Add(entry.where("address"), "Required value without a socketDirectory");
-    } else {
-      CheckHostAddress(entry, host);
-      if (!addresses.insert(host.address).second) {
-        entry.problems().Add(entry.where("address"),
-                             absl::StrCat("Duplicate value: \"", host.address, "\""));
-      }
-    }
+    ReadHostAddresses(entry, *out, &addresses, &host);
+    ReadMetricsAddress(entry, &host.metrics_address);
     out->hosts.push_back(std::move(host));
   });
 }
@@ -209,12 +235,29 @@ void ReadExternalBinds(MapReader& reader, ExtenderConfig* out) {
       }
     }
   }
+  if (out->profile.empty()) {
+    if (out->names_at.has_value() && !out->scheduler_names.empty())
+      reader.problems().Add(*out->names_at, "needs a profile");
+    out->scheduler_names.clear();
+  }
   reader.Duration("bindDeadline", &out->bind_deadline);
   if (out->bind_deadline < absl::Milliseconds(10) || out->bind_deadline > absl::Minutes(15))
     reader.problems().Add(reader.where("bindDeadline"), "must be from 10ms to 15m");
   reader.Int32("maxBinds", &out->max_binds);
   if (out->max_binds < 1 || out->max_binds > 4096)
     reader.problems().Add(reader.where("maxBinds"), "must be from 1 to 4096");
+}
+
+void ReadLeaderService(MapReader& reader, int port, std::string* out) {
+  reader.String("leaderService", out);
+  if (out->empty()) return;
+  if (!kube::CheckDnsLabel(*out).empty()) {
+    reader.problems().Add(reader.where("leaderService"),
+                          absl::StrCat("expected the name of a Service, got \"", *out, "\""));
+  } else if (port == 0) {
+    reader.problems().Add(reader.where("leaderService"),
+                          "needs an address with a port other than 0");
+  }
 }
 
 void ReadExtender(MapReader& reader, ExtenderConfig* out) {
@@ -239,14 +282,16 @@ void ReadExtender(MapReader& reader, ExtenderConfig* out) {
                           "an address that is not loopback (127.0.0.1, ::1, localhost) needs tls: "
                           "{certFile, keyFile}");
   }
-  if (!reader.String("profile", &out->profile) || out->profile.empty())
-    reader.problems().Add(reader.where("profile"), "Required value");
+  reader.Bool("admitsBindings", &out->admits_bindings);
+  reader.String("profile", &out->profile);
+  if (out->profile.empty() && !out->admits_bindings)
+    reader.problems().Add(reader.where("profile"), "Required value, unless admitsBindings is true");
   out->where = reader.where("profile");
   reader.Duration("deadline", &out->deadline);
   if (out->deadline < absl::Milliseconds(10) || out->deadline > absl::Minutes(1))
     reader.problems().Add(reader.where("deadline"), "must be from 10ms to 1m");
   ReadExternalBinds(reader, out);
-  reader.Bool("admitsBindings", &out->admits_bindings);
+  ReadLeaderService(reader, port, &out->leader_service);
 }
 
 void ReadPreemptionLimits(MapReader& reader, PreemptionLimits* out) {

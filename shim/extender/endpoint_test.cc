@@ -94,6 +94,24 @@ TEST_F(ExtenderServerTest, ServesVerbsOverOneConnection) {
   refused(client->Put("/filter", "1", "application/json"), 405);
 }
 
+TEST_F(ExtenderServerTest, WithoutAProfileOnlyAdmitExists) {
+  ServerOptions options = Loopback();
+  options.serves_profile = false;
+  options.serves_admit = true;
+  StartServer(std::move(options));
+  for (const char* path : {"/filter", "/prioritize", "/preempt", "/bind"}) {
+    const httplib::Result refused = Client()->Post(path, "1", "application/json");
+    ASSERT_TRUE(refused) << path;
+    EXPECT_EQ(refused->status, 404) << path;
+    EXPECT_EQ(refused->body, "only /admit is served: extender.profile is not set\n") << path;
+  }
+  EXPECT_EQ(answered_, 0);
+  const httplib::Result answer = Client()->Post("/admit", "12345", "application/json");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->status, 200);
+  EXPECT_EQ(answer->body, "\"admit 5\"");
+}
+
 TEST_F(ExtenderServerTest, BodiesAreBounded) {
   ServerOptions options = Loopback();
   options.max_body_bytes = 1000;

@@ -129,6 +129,10 @@ struct Server::Impl {
       Refuse(404, "404 page not found", response);
       return true;
     }
+    if (!options.serves_profile && verb->second != Verb::kAdmit) {
+      Refuse(404, "only /admit is served: extender.profile is not set", response);
+      return true;
+    }
     const size_t most = MostBodyBytes(verb->second, options.max_body_bytes);
     // A chunked body may have any length, and so may the lines between its chunks.
     const std::optional<size_t> length = LengthOf(request);

@@ -26,6 +26,8 @@ struct ServerOptions {
   int port = 0;  // 0: any free port
   // Not set: plain HTTP.
   std::unique_ptr<http::ServingCertificate> certificate;
+  // Whether a profile answers: /filter, /prioritize, /preempt and /bind exist.
+  bool serves_profile = true;
   // Whether accepted clients may bind pods.
   bool serves_bind = false;
   // Whether the API server may ask about other schedulers' binds.
@@ -52,8 +54,8 @@ struct ServerOptions {
 };
 
 // POST /filter, /prioritize, /preempt, /bind and /admit. The server itself answers 403 to disabled
-// /bind and /admit, 404, 413 to a longer body
-// (either ends the connection), and 503 if a request's turn did not come in time.
+// /bind and /admit, 404 (without `serves_profile` to all but /admit), 413 to a longer body (either
+// ends the connection), and 503 if a request's turn did not come in time.
 //
 // Threading: Start and Stop from one thread.
 // Lifetime: stops when destroyed; objects used by the callback outlive it.

@@ -43,14 +43,18 @@ void HostConnector::SetConfig(const config::ShimConfig& config) {
   std::map<std::string, KnownEndpoint> known;
   for (const config::HostSpec& spec : config.hosts) {
     if (spec.address.empty()) continue;
-    KnownEndpoint& entry = known[spec.address];
-    // A connected endpoint with the same name stays connected; others are retried.
-    if (const auto old = known_.find(spec.address);
-        old != known_.end() && old->second.endpoint.host == spec.name) {
-      entry = old->second;
+    std::vector<std::string> addresses = spec.other_addresses;
+    addresses.push_back(spec.address);
+    for (const std::string& address : addresses) {
+      KnownEndpoint& entry = known[address];
+      // A connected endpoint with the same name stays connected; others are retried.
+      if (const auto old = known_.find(address);
+          old != known_.end() && old->second.endpoint.host == spec.name) {
+        entry = old->second;
+      }
+      entry.endpoint = {spec.name, address, spec.tls, 0};
+      entry.is_configured = true;
     }
-    entry.endpoint = {spec.name, spec.address, spec.tls, 0};
-    entry.is_configured = true;
   }
   for (auto& [address, entry] : known_) {
     if (!entry.is_configured) known.try_emplace(address, std::move(entry));

@@ -30,6 +30,7 @@ constexpr size_t kMaxWaiting = 64;
 constexpr char kOldClearQuarantine[] = "/hosts/forgive";
 constexpr char kCommandHeader[] = "X-Outboard-Command";
 constexpr char kText[] = "text/plain; charset=utf-8";
+constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
 
 absl::Status ParseAddress(absl::string_view address, bool anywhere, std::string* host, int* port) {
   const size_t colon = address.rfind(':');
@@ -242,7 +243,8 @@ struct Server::Impl {
     AddHealth("healthz", &options.healthz);
     AddHealth("livez", &options.livez);
     AddHealth("readyz", &options.readyz);
-    AddPage("/metrics", "text/plain; version=0.0.4; charset=utf-8", options.metrics);
+    AddPage("/metrics", kMetricsText, options.metrics);
+    AddHostMetrics();
     AddPage("/configz", "application/yaml", options.configz);
     AddPage("/version", "application/json", [this] { return options.version_json; });
     AddExplain();
@@ -270,6 +272,8 @@ struct Server::Impl {
     };
     line(true, "/healthz, /livez, /readyz", "health checks; ?verbose lists them");
     line(options.metrics != nullptr, "/metrics", "metrics for Prometheus");
+    line(options.host_metrics != nullptr, "/metrics/hosts?host=NAME",
+         "metrics of a plugin host that has a metricsAddress");
     line(options.configz != nullptr, "/configz", "the configuration in use");
     line(true, "/version", "the program's version");
     line(options.hosts != nullptr, "/hosts", "plugin hosts and which instance serves");
@@ -280,6 +284,27 @@ struct Server::Impl {
     server->Get("/",
                 [text = std::move(text)](const httplib::Request&, httplib::Response& response) {
                   response.set_content(text, kText);
+                });
+  }
+
+  void AddHostMetrics() {
+    if (!options.host_metrics) return;
+    server->Get("/metrics/hosts",
+                [this](const httplib::Request& request, httplib::Response& response) {
+                  const std::string host = request.get_param_value("host");
+                  if (host.empty()) {
+                    response.status = 400;
+                    response.set_content("host is required: /metrics/hosts?host=NAME\n", kText);
+                    return;
+                  }
+                  absl::StatusOr<std::string> text = options.host_metrics(host);
+                  if (text.ok()) {
+                    response.set_header("Content-Type", kMetricsText);
+                    response.body = *std::move(text);
+                    return;
+                  }
+                  response.status = absl::IsNotFound(text.status()) ? 404 : 503;
+                  response.set_content(absl::StrCat(text.status().message(), "\n"), kText);
                 });
   }
 

@@ -63,6 +63,9 @@ struct ServerOptions {
   std::vector<Check> livez;
   std::vector<Check> readyz;
   std::function<std::string()> metrics;  // Prometheus' text format
+  // The metrics of a plugin host, in the same format. NOT_FOUND: no such host, or its configuration
+  // has no address for them. Other errors: it does not answer as it should.
+  std::function<absl::StatusOr<std::string>(const std::string& host)> host_metrics;
   std::function<std::string()> configz;  // YAML
   // The recorded attempts at a pod (namespace/name), as JSON. NOT_FOUND: none.
   std::function<absl::StatusOr<std::string>(const std::string& pod)> explain;
@@ -79,10 +82,10 @@ struct ServerOptions {
 // are not public. A rejection is a Kubernetes Status in JSON.
 //
 // GET: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
-// /configz, /version, /explain?pod=NAMESPACE/NAME, /queue?limit=N&pod=NAMESPACE/NAME, /hosts.
-// POST: /hosts/swap?host=NAME&instance=ID, /hosts/rollback?host=NAME,
-// /hosts/clear-quarantine?host=NAME, with the header `X-Outboard-Command: 1`, which a page in a
-// browser cannot send.
+// /metrics/hosts?host=NAME, /configz, /version, /explain?pod=NAMESPACE/NAME,
+// /queue?limit=N&pod=NAMESPACE/NAME, /hosts. POST: /hosts/swap?host=NAME&instance=ID,
+// /hosts/rollback?host=NAME, /hosts/clear-quarantine?host=NAME, with the header
+// `X-Outboard-Command: 1`, which a page in a browser cannot send.
 //
 // Limits: 16 threads (HTTPS: at most 8 for one address), 64 waiting connections, requests of 8 KiB
 // without a body, 10 s for handshake and request, 30 s for the answer; while other connections wait

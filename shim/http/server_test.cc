@@ -71,6 +71,11 @@ class ServerTest : public ::testing::Test {
                        },
                        [this] { return std::string(note_.load()); }}};
     options.metrics = [] { return "m 1\n"; };
+    options.host_metrics = [](const std::string& host) -> absl::StatusOr<std::string> {
+      if (host == "main") return "plugin 1\n";
+      if (host == "ill") return absl::UnavailableError("it does not answer");
+      return absl::NotFoundError("no such host");
+    };
     options.configz = [] { return "kind: X\n"; };
     options.version_json = R"({"gitVersion":"v0"})";
     absl::StatusOr<std::unique_ptr<Server>> server = Server::Start(std::move(options));
@@ -83,6 +88,18 @@ class ServerTest : public ::testing::Test {
   std::atomic<const char*> note_{""};
   std::unique_ptr<Server> server_;
 };
+
+TEST_F(ServerTest, RelaysTheMetricsOfOneHost) {
+  Start();
+  EXPECT_THAT(Get("/metrics/hosts?host=main"),
+              AllOf(StartsWith("HTTP/1.1 200 OK"), HasSubstr("Content-Type: text/plain; version="),
+                    EndsWith("\r\n\r\nplugin 1\n")));
+  EXPECT_THAT(Get("/metrics/hosts"), StartsWith("HTTP/1.1 400"));
+  EXPECT_THAT(Get("/metrics/hosts?host=other"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Get("/metrics/hosts?host=ill"),
+              AllOf(StartsWith("HTTP/1.1 503"), EndsWith("it does not answer\n")));
+  EXPECT_THAT(Get("/metrics"), EndsWith("\r\n\r\nm 1\n"));
+}
 
 TEST_F(ServerTest, HealthIsAsKubernetesHasIt) {
   Start();
