@@ -1,23 +1,30 @@
 #include <string>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "shim/config/config.h"
 
 namespace outboard::config {
 namespace {
 
-// The endpoint that runs needs its profile.
-absl::Status CheckExtenderProfile(const Config& next) {
-  if (!next.shim.extender.has_value()) return absl::OkStatus();
-  const std::string& wanted = next.shim.extender->profile;
+// The endpoint that runs needs its profile, and a pod has one scheduler.
+absl::Status CheckRunningExtender(const Config& next) {
+  const auto& extender = next.shim.extender;
+  if (!extender.has_value() || extender->profile.empty()) return absl::OkStatus();
+  const auto problem = [&](absl::string_view what, absl::string_view name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(next.file, ": profiles: ", what, " the schedulerName \"", name,
+                     "\", which the running extender uses; extender cannot change while the shim "
+                     "runs; restart the shim"));
+  };
+  bool is_there = false;
   for (const ProfileSpec& profile : next.scheduler.profiles) {
-    if (profile.scheduler_name == wanted) return absl::OkStatus();
+    if (absl::c_linear_search(extender->scheduler_names, profile.scheduler_name))
+      return problem("a profile has", profile.scheduler_name);
+    is_there |= profile.scheduler_name == extender->profile;
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat(next.file, ": profiles: no profile has the schedulerName \"", wanted,
-                   "\", which the running extender uses; extender cannot change while the shim "
-                   "runs; restart the shim"));
+  return is_there ? absl::OkStatus() : problem("no profile has", extender->profile);
 }
 
 }  // namespace
@@ -45,7 +52,7 @@ absl::StatusOr<std::vector<std::string>> KeepUntilRestart(const Config& in_force
   keep("allowedEnvironmentVariables", running.reading.environment_variables,
        &wanted.reading.environment_variables);
   keep("featureGates", running.reading.feature_gates, &wanted.reading.feature_gates);
-  if (absl::Status usable = CheckExtenderProfile(*next); !usable.ok()) return usable;
+  if (absl::Status usable = CheckRunningExtender(*next); !usable.ok()) return usable;
   return waiting;
 }
 
