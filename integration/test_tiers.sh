@@ -276,6 +276,7 @@ tier_publishers() {
   need_go
   need_prometheus
   go_module=integration/publishers/gpu_feature_discovery go_tests publishers "GPU Feature Discovery, as recorded" -timeout 10m ./...
+  go_module=integration/publishers/node_feature_discovery go_tests publishers "Node Feature Discovery's topology updater, as recorded" -timeout 15m ./...
   go_tests publishers "metrics of GPUs in a real Prometheus" ./publishers/metrics
 }
 

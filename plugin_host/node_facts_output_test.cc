@@ -62,6 +62,30 @@ TEST(NodeFactsOutputTest, ShowsNumaZones) {
     EXPECT_TRUE(zones_of("n", malformed)["value"].is_null()) << malformed;
 }
 
+// What Node Feature Discovery's topology updater writes: integration/publishers.
+TEST(NodeFactsOutputTest, ShowsRecordedZones) {
+  std::ifstream file("integration/publishers/recorded/node_topologies.json");
+  const auto list = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+  ASSERT_TRUE(list.is_object());
+  v1beta1::SyncRequest changes;
+  for (const auto& item : list.at("items")) {
+    const std::string name = item.at("metadata").at("name");
+    changes.add_changes()->mutable_node_upsert()->mutable_node()->set_name(name);
+    v1beta1::GenericObject& object =
+        *changes.add_changes()->mutable_object_upsert()->mutable_generic_object();
+    object.set_resource("noderesourcetopologies.v1alpha2.topology.node.k8s.io");
+    object.set_name(name);
+    object.set_json(item.dump());
+  }
+  std::map<std::string, std::string> zones;
+  const auto whole = nlohmann::json::parse(NodeFactsJson(changes));
+  for (const auto& node : whole["nodes"])
+    zones[node["name"].get<std::string>()] = node["facts"].back()["value"].get<std::string>();
+  EXPECT_THAT(zones["two-sockets"], ::testing::StartsWith("node-0: cpu 58 of 64, "));
+  EXPECT_THAT(zones["two-sockets"], ::testing::HasSubstr("nvidia.com/gpu 2 of 4; node-1: cpu 64"));
+  EXPECT_EQ(zones["no-cpu-manager"], "node-0: nvidia.com/gpu 4 of 4; node-1: cpu 0 of 64");
+}
+
 TEST(NodeFactsOutputTest, AFileThatIsNoneIsAnError) {
   EXPECT_FALSE(NodeFactsOfFile("/nonexistent").ok());
 }

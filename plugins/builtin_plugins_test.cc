@@ -130,6 +130,28 @@ TEST(PluginsPage, HasOneRowForEachServedPlugin) {
   EXPECT_EQ(have, want);
 }
 
+// Users see what a plugin reads, who publishes it, and what happens without it.
+TEST(PluginsPage, EachRowSaysWhatIsReadWhoPublishesItAndWhatHappensWithoutIt) {
+  constexpr char kHeader[] =
+      "| plugin | on | what it does | input | who publishes it | where it is missing |";
+  const std::vector<std::string> names = absl::StrSplit(kHeader, '|');
+  std::ifstream page("docs/plugins.md");
+  ASSERT_TRUE(page.good());
+  std::string header;
+  size_t rows = 0;
+  for (std::string line; std::getline(page, line);) {
+    if (absl::StartsWith(line, "| plugin |")) header = line;
+    if (!absl::StartsWith(line, "| [")) continue;
+    ++rows;
+    EXPECT_EQ(header, kHeader) << "above " << line;
+    const std::vector<std::string> cells = absl::StrSplit(line, '|');
+    ASSERT_EQ(cells.size(), names.size()) << line;
+    for (size_t i = 1; i + 1 < names.size(); ++i)
+      EXPECT_GT(absl::StripAsciiWhitespace(cells[i]).size(), 1u) << names[i] << "of " << line;
+  }
+  EXPECT_EQ(rows, Builtins().descriptors().size());
+}
+
 // "PreFilter" for PRE_FILTER.
 std::string CamelCase(ExtensionPoint point) {
   std::string name;

@@ -92,6 +92,32 @@ func (a *authority) server(addresses ...net.IP) (certificate, key []byte, err er
 	return a.sign(template)
 }
 
+// WriteHostSecrets writes ca.crt, tls.crt and tls.key into two folders, as the Secrets of an installation with mutual TLS
+// have them: a plugin host's server certificate for `name`, and a shim's client certificate, of a new authority.
+func WriteHostSecrets(host, shim, name string) error {
+	a, err := newAuthority()
+	if err != nil {
+		return err
+	}
+	server := certificateTemplate("outboard-host")
+	server.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	server.DNSNames = []string{name}
+	client := certificateTemplate("outboard-shim")
+	client.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	for dir, template := range map[string]*x509.Certificate{host: server, shim: client} {
+		certificate, key, err := a.sign(template)
+		if err != nil {
+			return err
+		}
+		for file, data := range map[string][]byte{"ca.crt": a.pem, "tls.crt": certificate, "tls.key": key} {
+			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // client signs a certificate for a user of the API.
 func (a *authority) client(user string, groups ...string) (certificate, key []byte, err error) {
 	template := certificateTemplate(user, groups...)

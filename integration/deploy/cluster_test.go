@@ -394,15 +394,15 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change func(scheduler, shim map[string]any)) string {
 	c.Helper()
 	address := controlplane.FreeAddress(c)
-	sockets := filepath.Join(c.Dir, "sockets")
-	if err := os.Mkdir(sockets, 0o700); err != nil {
-		c.Fatal(err)
-	}
 	scheduler, shim := config(c, all)
 	if shim["servingAddress"] != "" {
 		c.Errorf("the shipped configuration serves plain HTTP on %v", shim["servingAddress"])
 	}
-	shim["socketDirectory"] = sockets
+	if shim["socketDirectory"] != nil {
+		c.startSidecars(bin, shim)
+	} else {
+		c.startNetworkHost(bin, all, shim)
+	}
 	shim["secureServing"].(map[string]any)["address"] = address
 	metrics := controlplane.FreeAddress(c)
 	for _, host := range shim["hosts"].([]any) {
@@ -428,7 +428,20 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if err := os.WriteFile(file, []byte(strings.TrimSuffix(text, "---\n")), 0o600); err != nil {
 		c.Fatal(err)
 	}
-	// The arguments of the pod's containers.
+	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
+		c.Fatal(err)
+	}
+	return "https://" + address
+}
+
+// startSidecars starts the hosts of the shim's pod, with the arguments of its containers.
+func (c *cluster) startSidecars(bin string, shim map[string]any) {
+	c.Helper()
+	sockets := filepath.Join(c.Dir, "sockets")
+	if err := os.Mkdir(sockets, 0o700); err != nil {
+		c.Fatal(err)
+	}
+	shim["socketDirectory"] = sockets
 	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
 	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen, "--metrics-address="+metrics); err != nil {
 		c.Fatal(err)
@@ -440,13 +453,11 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 		}
 		return err
 	})
-	if strings.Contains(text, "name: claims") {
-		c.startClaimsHost(sockets)
+	for _, host := range shim["hosts"].([]any) {
+		if host.(map[string]any)["name"] == "claims" {
+			c.startClaimsHost(sockets)
+		}
 	}
-	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
-		c.Fatal(err)
-	}
-	return "https://" + address
 }
 
 func (c *cluster) startClaimsHost(sockets string) {

@@ -406,7 +406,18 @@ func install(t *testing.T, installation, scheduler string) *day {
 // A day of an AI platform on the shipped installation `ai-scheduler`, with real controllers.
 func TestADayOfAPlatform(t *testing.T) {
 	t.Parallel()
-	d := install(t, "ai-scheduler", "ai-scheduler")
+	playADay(t, "ai-scheduler")
+}
+
+// The same day with the plugin host as a process of its own, over TCP with mutual TLS.
+func TestADayOverMutualTLS(t *testing.T) {
+	t.Parallel()
+	playADay(t, "ai-scheduler-mtls")
+}
+
+func playADay(t *testing.T, installation string) {
+	t.Helper()
+	d := install(t, installation, "ai-scheduler")
 	d.gangs, d.knowsNVLink = map[string]int{"ddp": 2, "pretrain": 2, "large": 3}, true
 	d.follow()
 
@@ -449,6 +460,7 @@ func TestADayOfAPlatform(t *testing.T) {
 	d.join(laterNodes)
 	d.run("nodes have come", map[string]int{"large": 3})
 	d.settled("evening")
+	d.underOneSwitch("large")
 	for _, job := range []string{"large", "ddp", "pretrain", "sweep", "convert"} {
 		d.ends(job)
 	}
@@ -475,6 +487,18 @@ func TestTheSameDayWithoutPluginsForAI(t *testing.T) {
 	d.join(laterNodes)
 	d.run("nodes have come", map[string]int{"chat": 2, "ddp": 2, "pretrain": 2, "large": 3, "sweep": 6})
 	d.settled("evening")
+}
+
+// underOneSwitch: the members of a gang are under the same leaf switch.
+func (d *day) underOneSwitch(gang string) {
+	d.Helper()
+	switches, nodes := map[string]bool{}, d.where()[gang]
+	for _, node := range nodes {
+		switches[d.nodes[node].labels["fabric.topograph.run/tier-0"]] = true
+	}
+	if len(switches) != 1 {
+		d.Errorf("%s is under %d switches: %v", gang, len(switches), nodes)
+	}
 }
 
 // groupHasRun: the PodGroup's status tells that its number was bound. Later phases are those of scheduler-plugins' own

@@ -46,6 +46,8 @@ func installations(t *testing.T) []installation {
 	}
 	certified := maps.Clone(extender)
 	certified["certManager"] = map[string]any{"enabled": true}
+	apart := maps.Clone(ai)
+	apart["mode"] = "mtls"
 	return []installation{
 		{name: "sidecar"},
 		{name: "mtls", values: map[string]any{"mode": "mtls"}},
@@ -54,6 +56,7 @@ func installations(t *testing.T) []installation {
 		{name: "mtls-certified", values: map[string]any{"mode": "mtls", "certManager": map[string]any{"enabled": true}}},
 		{name: "probed", values: map[string]any{"nodeProbe": map[string]any{"enabled": true}}},
 		{name: "ai-scheduler", values: ai, config: "deploy/kustomize/ai-scheduler/config.yaml"},
+		{name: "ai-scheduler-mtls", values: apart, config: "deploy/kustomize/ai-scheduler-mtls/config.yaml"},
 		{name: "extender", values: extender, config: "deploy/kustomize/extender/config.yaml"},
 		{name: "extender-binds", values: binding, config: "deploy/kustomize/extender-binds/config.yaml"},
 		{name: "beside-kube-scheduler", values: map[string]any{"bindingWebhook": map[string]any{"enabled": true}}},
@@ -342,7 +345,9 @@ func config(t testing.TB, all []*unstructured.Unstructured) (scheduler, shim map
 
 // An example configuration differs from its installation's only in settings of the installation.
 func TestInstallationsAreTheExamples(t *testing.T) {
-	for installation, file := range map[string]string{"ai-scheduler": "ai-scheduler.yaml", "extender": "extender/outboard.yaml", "extender-binds": "extender/outboard-binds.yaml"} {
+	for installation, file := range map[string]string{
+		"ai-scheduler": "ai-scheduler.yaml", "ai-scheduler-mtls": "ai-scheduler.yaml", "extender": "extender/outboard.yaml",
+		"extender-binds": "extender/outboard-binds.yaml"} {
 		t.Run(installation, func(t *testing.T) { isTheExample(t, installation, "deploy/examples/"+file) })
 	}
 }

@@ -227,13 +227,8 @@ GroupOutcome GroupSearch::Run() {
   for (const std::string& preferred : levels) {
     std::vector<Domain> domains = DomainsOf(preferred);
     for (Domain& domain : domains) FindRoom(&domain);
-    const int64_t all = static_cast<int64_t>(members_.size());
-    std::stable_sort(domains.begin(), domains.end(), [&](const Domain& a, const Domain& b) {
-      if (a.has_placed != b.has_placed) return a.has_placed;
-      if ((a.bound >= all) != (b.bound >= all)) return a.bound >= all;
-      if (a.bound >= all) return a.room < b.room;
-      return a.bound > b.bound;
-    });
+    SortDomains(&domains);
+    if (!error_.empty()) return FailWith({});
     for (const Domain& domain : domains) {
       if (domain.bound < group_.needed || OutOfTime()) continue;
       if (Try(domain.nodes)) return Succeed();

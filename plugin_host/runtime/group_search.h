@@ -85,6 +85,9 @@ class GroupSearch {
   void ExamineClasses();
   std::vector<Domain> DomainsOf(const std::string& preferred);
   void FindRoom(Domain* domain) const;
+  // In the order in which they are tried; an error of a plugin is in error_.
+  void SortDomains(std::vector<Domain>* domains);
+  void PutBestScoredFirst(size_t of, std::vector<Domain>* domains);
   void Restart(bool keep_nominations);
   bool Try(absl::Span<const sdk::Slot> nodes);
   bool PlaceInOrder(const std::vector<size_t>& order, absl::Span<const sdk::Slot> nodes,

@@ -31,8 +31,8 @@ class TopologyDomains : private sdk::ClusterObserver {
   TopologyDomains(const TopologyDomains&) = delete;
   TopologyDomains& operator=(const TopologyDomains&) = delete;
 
-  // In the order of their first nodes; nodes without the label are in none. Valid until the cache
-  // changes.
+  // In the order of their first nodes; nodes without the label are in none. `key` may be several
+  // labels, as in sdk::TopologyLevels. Valid until the cache changes.
   const std::vector<TopologyDomain>& Of(const std::string& key);
 
  private:

@@ -15,12 +15,16 @@
 namespace outboard::sdk {
 
 // A level of the topology: the nodes with the same value of a label are one domain; nodes without
-// the label are in none. Keys as in manifests: `topology.kubernetes.io/rack`.
+// the label are in none. Keys as in manifests: `topology.kubernetes.io/rack`. Several keys with
+// commas between them: the nodes with the same values of all these labels.
 struct TopologyLevels {
   std::string required;  // All members must be in one domain; empty: anywhere.
   // Preferred levels, in order: the first level with a domain that fits all is used, within
   // `required`.
   std::vector<std::string> preferred;
+  // Of several domains of a preferred level that fit all: the one with the best node for the first
+  // member by the profile's scores, instead of the one with the least room.
+  bool best_score_first = false;
 };
 
 // The part of a group to place now.

@@ -23,6 +23,7 @@
 #include "plugin_host/sdk/validation.h"
 #include "plugins/atomic_replica_coordinator/group_status.h"
 #include "plugins/atomic_replica_coordinator/min_resources.h"
+#include "plugins/atomic_replica_coordinator/preferred_levels.h"
 #include "plugins/atomic_replica_coordinator/topology_tiers.h"
 
 namespace outboard::atomic_replica_coordinator {
@@ -44,7 +45,7 @@ std::string ArgsSchema() {
     )json",
                       sdk::kJobGangsSchema, R"json(,
     "topologyTiers": )json",
-                      kTopologyTiersSchema, "}}");
+                      kTopologyTiersSchema, ",\n    ", kPreferredLevelsSchema, "}}");
 }
 
 struct Args {
@@ -53,6 +54,7 @@ struct Args {
   int64_t default_size = 1;
   sdk::JobGangRules jobs;
   TopologyTiers tiers;
+  PreferredLevels near;
 };
 
 using sdk::GroupRef;
@@ -158,6 +160,7 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     }
     if (spec.min_resources && ref->key.dialect == sdk::GroupDialect::kSchedulerPlugins)
       together.short_of = ShortOf(spec.min_resources->value, size, cluster_.nodes(), others);
+    args_.near.AddTo(&together);
     return together;
   }
 
@@ -507,8 +510,12 @@ Args ReadArgs(const sdk::ArgsObject& root) {
       root.Problem(field, sdk::InvalidValue(value, "not in valid range [1, 900]"));
     return absl::Seconds(value);
   };
-  Args args{seconds("timeoutSeconds", 30), seconds("podGroupTimeoutSeconds", 60),
-            root.Int("defaultMinReplicas", 1), sdk::ReadJobGangRules(root), TopologyTiers(root)};
+  Args args{seconds("timeoutSeconds", 30),
+            seconds("podGroupTimeoutSeconds", 60),
+            root.Int("defaultMinReplicas", 1),
+            sdk::ReadJobGangRules(root),
+            TopologyTiers(root),
+            PreferredLevels(root)};
   if (args.default_size < 1 || args.default_size > sdk::kMaxGroupMembers) {
     root.Problem("defaultMinReplicas",
                  sdk::InvalidValue(args.default_size, "not in valid range [1, 100000]"));

@@ -117,6 +117,7 @@ class Reader {
       zone.zone.id = *id;
       if (!zone.resources.empty()) zones.emplace(*id, std::move(zone));
     });
+    DropUnmanagedCpus(&zones);
     Fill(zones);
   }
 
@@ -162,6 +163,20 @@ class Reader {
           std::clamp<int64_t>(value->get<int64_t>(), 0, kMaxNumaAmount >> 16);
     });
     return zone;
+  }
+
+  // Without the CPU manager's policy `static` the kubelet reports no CPUs, and aligns none. Node
+  // Feature Discovery's topology updater then lists CPUs only of zones without any other resource,
+  // with the zone's capacity and nothing allocatable.
+  static void DropUnmanagedCpus(std::map<int, ReadZone>* zones) {
+    const auto is_unmanaged = [](const NumaAmounts& cpus) {
+      return cpus.capacity > 0 && cpus.allocatable == 0;
+    };
+    for (const auto& [id, zone] : *zones) {
+      const auto cpus = zone.resources.find("cpu");
+      if (cpus != zone.resources.end() && !is_unmanaged(cpus->second.amounts)) return;
+    }
+    for (auto& [id, zone] : *zones) zone.resources.erase("cpu");
   }
 
   void Fill(const std::map<int, ReadZone>& zones) {

@@ -29,7 +29,8 @@ struct NumaObject {
 
 // Policy and scope come from `attributes`, and where these are absent from the older
 // `topologyPolicies`; the kubelet's defaults without both. Zones of another type than `Node`, with
-// another name than `node-0` to `node-63`, or without resources are ignored.
+// another name than `node-0` to `node-63`, or without resources are ignored. So are CPUs if no zone
+// has an allocatable one: the kubelet does not manage them.
 // Pure.
 NumaObject ReadNumaObject(const v1beta1::GenericObject& object);
 
