@@ -401,18 +401,9 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if shim["socketDirectory"] != nil {
 		c.startSidecars(bin, shim)
 	} else {
-		c.startNetworkHost(bin, all, shim)
+		c.startNetworkHosts(bin, all, shim)
 	}
 	shim["secureServing"].(map[string]any)["address"] = address
-	metrics := controlplane.FreeAddress(c)
-	for _, host := range shim["hosts"].([]any) {
-		if host := host.(map[string]any); host["name"] == "main" {
-			if host["metricsAddress"] == nil {
-				c.Error("the shipped configuration does not relay the host's metrics")
-			}
-			host["metricsAddress"] = metrics
-		}
-	}
 	if change != nil {
 		change(scheduler, shim)
 	}
@@ -442,6 +433,15 @@ func (c *cluster) startSidecars(bin string, shim map[string]any) {
 		c.Fatal(err)
 	}
 	shim["socketDirectory"] = sockets
+	metrics := controlplane.FreeAddress(c)
+	for _, host := range shim["hosts"].([]any) {
+		if host := host.(map[string]any); host["name"] == "main" {
+			if host["metricsAddress"] == nil {
+				c.Error("the shipped configuration does not relay the host's metrics")
+			}
+			host["metricsAddress"] = metrics
+		}
+	}
 	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
 	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen, "--metrics-address="+metrics); err != nil {
 		c.Fatal(err)
