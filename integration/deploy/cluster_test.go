@@ -173,10 +173,11 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			c.refusesOthers()
 			c.credentials()
 			if i.name == "sidecar" {
-				// Example workloads.
-				c.apply(objects(t, read(t, "deploy/examples/opt-in.yaml")), metav1.DryRunAll)
+				c.takesExamples("first-pod.yaml", "opt-in.yaml")
+				c.takesACanary(all)
 			}
 			if i.name == "ai-scheduler" {
+				c.takesExamples("opt-in-gang.yaml")
 				c.takesADay()
 				for _, scheduler := range comparedSchedulers {
 					c.bring(kustomized(t, comparison(scheduler)))
@@ -189,7 +190,7 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 // version changes with the object, except for its status, which controllers write at any time.
 func version(object *unstructured.Unstructured) string {
 	switch object.GetKind() {
-	case "Deployment", "StatefulSet", "DaemonSet", "ValidatingAdmissionPolicy":
+	case "Deployment", "StatefulSet", "DaemonSet", "ValidatingAdmissionPolicy", "PodDisruptionBudget", "FlowSchema":
 		return fmt.Sprint("generation ", object.GetGeneration())
 	case "Secret": // The token's controller fills it.
 		return fmt.Sprint(object.GetLabels())
@@ -197,13 +198,51 @@ func version(object *unstructured.Unstructured) string {
 	return object.GetResourceVersion()
 }
 
-// takesADay: the API server accepts deploy/examples/day. It does not serve PodGroups.
-func (c *cluster) takesADay() {
+// awaitsAccounts waits for the account that pods need, which the controller manager creates.
+func (c *cluster) awaitsAccounts() {
 	c.Helper()
-	c.eventually(func() error { // Pods need the account that the controller manager creates.
+	c.eventually(func() error {
 		_, err := c.client.CoreV1().ServiceAccounts("default").Get(c.Context(), "default", metav1.GetOptions{})
 		return err
 	})
+}
+
+// takesExamples: the API server accepts files of deploy/examples.
+func (c *cluster) takesExamples(files ...string) {
+	c.Helper()
+	c.awaitsAccounts()
+	for _, file := range files {
+		c.apply(objects(c, read(c, "deploy/examples/"+file)), metav1.DryRunAll)
+	}
+}
+
+// takesACanary: a second install leaves the first one as it is, and has pods of its own.
+func (c *cluster) takesACanary(first []*unstructured.Unstructured) {
+	c.Helper()
+	before := map[string]string{}
+	for _, object := range c.apply(first) {
+		before[key(object)] = version(object)
+	}
+	canary := kustomized(c, "canary")
+	c.bring(canary)
+	for _, object := range c.apply(first) {
+		if before[key(object)] != version(object) {
+			c.Errorf("the canary changes %s", key(object))
+		}
+	}
+	c.eventually(func() error {
+		pods, err := c.client.CoreV1().Pods("outboard-canary").List(c.Context(), metav1.ListOptions{})
+		if err == nil && len(pods.Items) != 2 {
+			err = fmt.Errorf("%d pods of the canary", len(pods.Items))
+		}
+		return err
+	})
+}
+
+// takesADay: the API server accepts deploy/examples/day. It does not serve PodGroups.
+func (c *cluster) takesADay() {
+	c.Helper()
+	c.awaitsAccounts()
 	c.apply(objects(c, read(c, "deploy/examples/day/priority-classes.yaml")))
 	files, err := filepath.Glob(path(c, "deploy/examples/day/*.yaml"))
 	if err != nil {
@@ -336,7 +375,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 			c.pod("small", scheduler, "", "3")
 			c.eventually(func() error { return c.bound("small") })
 			// A pod of higher priority preempts it: 4 CPUs a node.
-			c.pod("important", scheduler, "outboard", "3")
+			c.pod("important", scheduler, "outboard."+namespace, "3")
 			c.eventually(func() error { return c.bound("important") })
 			if _, err := c.client.CoreV1().Pods("default").Get(t.Context(), "small", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("the victim is still there: %v", err)
@@ -349,6 +388,7 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				return err
 			})
 			c.claimed(scheduler)
+			c.helmTest(name)
 			lease, err := c.client.CoordinationV1().Leases(namespace).Get(t.Context(), "outboard-scheduler", metav1.GetOptions{})
 			if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 				t.Errorf("the lease: %v %v", lease, err)
@@ -496,12 +536,35 @@ containers: [{name: c, image: i, resources: {limits: {example.com/device: "1"}}}
 	c.eventually(func() error { return c.bound("extended") })
 }
 
+// helmTest: the installed profile schedules the pod of `helm test`, which the namespace accepts.
+func (c *cluster) helmTest(name string) {
+	c.Helper()
+	for _, i := range installations(c) {
+		if i.name != name {
+			continue
+		}
+		values := i.all(c)
+		values["tests"] = map[string]any{"tolerations": []any{map[string]any{"operator": "Exists"}}}
+		_, tests := release(c, values, "outboard", namespace)
+		c.apply(tests)
+		c.eventually(func() error {
+			pod, err := c.client.CoreV1().Pods(namespace).Get(c.Context(), "outboard-test", metav1.GetOptions{})
+			if err == nil && pod.Spec.NodeName == "" {
+				err = fmt.Errorf("the pod of helm test has no node: %v", pod.Status.Conditions)
+			}
+			return err
+		})
+		return
+	}
+	c.Fatalf("no installation %s", name)
+}
+
 // metricsReader binds the shipped role to an account, as an administrator does.
 const metricsReader = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: prometheus-reads-outboard}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-metrics-reader}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-metrics-reader.outboard-system}
 subjects: [{kind: ServiceAccount, name: prometheus, namespace: default}]
 `
 

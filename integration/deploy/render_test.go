@@ -30,7 +30,7 @@ type installation struct {
 	config string         // a file, from the repository's root, for the chart's `config`
 }
 
-func installations(t *testing.T) []installation {
+func installations(t testing.TB) []installation {
 	t.Helper()
 	var ai map[string]any
 	if err := yaml.UnmarshalStrict([]byte(read(t, "deploy/chart/outboard/ai-scheduler-values.yaml")), &ai); err != nil {
@@ -109,35 +109,61 @@ func kustomized(t testing.TB, name string) []*unstructured.Unstructured {
 	return objects(t, text)
 }
 
-// templated is the output of `helm template`, as objects.
-func templated(t testing.TB, i installation, release string) []*unstructured.Unstructured {
+// rendered is `helm template NAME -n NAMESPACE`: the text of each template, or the error that the user sees.
+func rendered(t testing.TB, values map[string]any, name, namespace string) (map[string]string, error) {
 	t.Helper()
 	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := map[string]any{}
-	for key, value := range i.values {
-		given[key] = value
+	options := chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true}
+	all, err := chartutil.ToRenderValues(chart, values, options, chartutil.DefaultCapabilities)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Render(chart, all)
+}
+
+// release returns the objects of a release, and those that only `helm test` creates.
+func release(t testing.TB, values map[string]any, name, namespace string) (installed, tests []*unstructured.Unstructured) {
+	t.Helper()
+	files, err := rendered(t, values, name, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		if filepath.Ext(file) != ".yaml" {
+			continue
+		}
+		for _, object := range objects(t, files[file]) {
+			if object.GetAnnotations()["helm.sh/hook"] != "" {
+				tests = append(tests, object)
+			} else {
+				installed = append(installed, object)
+			}
+		}
+	}
+	return installed, tests
+}
+
+// all returns all values of an installation, for the chart.
+func (i installation) all(t testing.TB) map[string]any {
+	t.Helper()
+	given := maps.Clone(i.values)
+	if given == nil {
+		given = map[string]any{}
 	}
 	if i.config != "" {
 		given["config"] = read(t, i.config)
 	}
-	values, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Name: "outboard", Namespace: release, IsInstall: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := engine.Render(chart, values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*unstructured.Unstructured
-	for name, text := range files {
-		if filepath.Ext(name) == ".yaml" {
-			all = append(all, objects(t, text)...)
-		}
-	}
-	return all
+	return given
+}
+
+// templated is the output of `helm template --skip-tests outboard`, as objects.
+func templated(t testing.TB, i installation, namespace string) []*unstructured.Unstructured {
+	t.Helper()
+	installed, _ := release(t, i.all(t), "outboard", namespace)
+	return installed
 }
 
 func key(object *unstructured.Unstructured) string {
@@ -176,13 +202,13 @@ func TestTheChartInstallsWhatKustomizeInstalls(t *testing.T) {
 // Without the right to delete pods only that right is missing; in another namespace no object names ours.
 func TestTheChartsValues(t *testing.T) {
 	for _, i := range installations(t) {
-		without := installation{values: map[string]any{"preemption": false}, config: i.config}
-		for key, value := range i.values {
-			without.values[key] = value
-		}
-		all, fewer := byKey(t, templated(t, i, namespace)), byKey(t, templated(t, without, namespace))
-		for key := range all {
-			if preempts := strings.Contains(key, "outboard-shim-preemption"); preempts == (fewer[key] != nil) {
+		with, without := i.all(t), i.all(t)
+		with["preemption"], without["preemption"] = true, false
+		all, _ := release(t, with, "outboard", namespace)
+		fewer, _ := release(t, without, "outboard", namespace)
+		left := byKey(t, fewer)
+		for key := range byKey(t, all) {
+			if preempts := strings.Contains(key, "outboard-shim-preemption"); preempts == (left[key] != nil) {
 				t.Errorf("%s: unexpected %s (preemption: %v)", i.name, key, preempts)
 			}
 		}
@@ -197,21 +223,8 @@ func TestTheChartsValues(t *testing.T) {
 			t.Errorf("%s: a release in the namespace elsewhere names %s", i.name, namespace)
 		}
 	}
-	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	values, err := chartutil.ToRenderValues(chart, map[string]any{"mode": "both"}, chartutil.ReleaseOptions{Namespace: namespace}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "mode must be sidecar or mtls") {
-		t.Errorf("unknown mode, want an error: %v", err)
-	}
-	if values, err = chartutil.ToRenderValues(chart, map[string]any{"certManager": map[string]any{"enabled": true}}, chartutil.ReleaseOptions{Namespace: namespace}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), "certManager.enabled needs mode mtls or extender.enabled") {
+	if _, err := rendered(t, map[string]any{"certManager": map[string]any{"enabled": true}}, "outboard", namespace); err == nil ||
+		!strings.Contains(err.Error(), "certManager.enabled needs mode mtls or extender.enabled") {
 		t.Errorf("certificates that nothing uses, want an error: %v", err)
 	}
 	others := installation{values: map[string]any{"mode": "mtls", "certManager": map[string]any{"enabled": true, "issuerRef": map[string]any{"kind": "ClusterIssuer", "name": "company"}}}}
@@ -237,18 +250,10 @@ func TestTheChartRejectsContradictions(t *testing.T) {
 	on := map[string]any{"enabled": true}
 	for want, given := range map[string]map[string]any{
 		"bindingWebhook.enabled and extender.enabled exclude each other": {"bindingWebhook": on, "extender": on},
-		"bindingWebhook.failurePolicy must be Ignore or Fail":            {"bindingWebhook": map[string]any{"enabled": true, "failurePolicy": "fail"}},
+		"/bindingWebhook/failurePolicy":                                  {"bindingWebhook": map[string]any{"enabled": true, "failurePolicy": "fail"}},
 		"hostPodMetrics.enabled needs mode mtls":                         {"hostPodMetrics": on},
 	} {
-		chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		values, err := chartutil.ToRenderValues(chart, given, chartutil.ReleaseOptions{Namespace: namespace}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := engine.Render(chart, values); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := rendered(t, given, "outboard", namespace); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want an error with %q: %v", given, want, err)
 		}
 	}

@@ -75,7 +75,7 @@ func componentAccess(t *testing.T, component string) string {
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding
 metadata: {name: ` + component + `}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-shim-` + component + `}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: outboard-shim-` + component + `.outboard-system}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + controlplane.OutboardUser + `}]
 `
 }

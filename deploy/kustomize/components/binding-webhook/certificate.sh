@@ -2,7 +2,8 @@
 # A certificate for the webhook of binds where cert-manager does not run. Usage: certificate.sh [NAMESPACE]
 # The first run makes an authority for the webhook alone (ten years; Secret outboard-webhook-authority). Each run issues
 # a certificate of it for a year (Secret outboard-webhook-tls), which shims use within two minutes without a restart,
-# and enters the authority in the ValidatingWebhookConfiguration outboard-bindings. Run it again before the year ends.
+# and enters the authority in the ValidatingWebhookConfiguration outboard-bindings.NAMESPACE. Run it again
+# before the year ends.
 # Needs openssl, and kubectl with rights to Secrets of the namespace and to the webhook.
 set -euo pipefail
 namespace=${1:-outboard-system}
@@ -30,5 +31,5 @@ openssl x509 -req -in tls.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 365
   2>openssl.log || { cat openssl.log >&2; exit 1; }
 kubectl create secret tls outboard-webhook-tls -n "$namespace" --cert=tls.crt --key=tls.key --dry-run=client -o yaml |
   kubectl apply -f -
-kubectl patch validatingwebhookconfiguration outboard-bindings --type=json \
+kubectl patch validatingwebhookconfiguration "outboard-bindings.$namespace" --type=json \
   -p "[{\"op\": \"add\", \"path\": \"/webhooks/0/clientConfig/caBundle\", \"value\": \"$(base64 -w0 <ca.crt)\"}]"
