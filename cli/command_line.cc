@@ -1,5 +1,7 @@
 #include "cli/command_line.h"
 
+#include <sys/stat.h>
+
 #include <cstdio>
 #include <vector>
 
@@ -7,14 +9,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "shim/config/config.h"
+#include "shim/http/unix_socket.h"
 
 namespace outboard::cli {
 namespace {
 
 constexpr char kUnreachableHint[] =
     R"(; is outboard-shim running?
-In a cluster: kubectl -n outboard-system port-forward deployment/outboard-shim 10270
-              and then: --server https://127.0.0.1:10270 --insecure-skip-tls-verify --token-file FILE)";
+In a cluster: kubectl -n outboard-system exec deployment/outboard-shim -c shim -- outboard hosts)";
 
 void PrintError(const std::string& name, const absl::Status& error) {
   fprintf(stderr, "outboard %s: %s\n", name.c_str(), std::string(error.message()).c_str());
@@ -22,7 +24,15 @@ void PrintError(const std::string& name, const absl::Status& error) {
 
 }  // namespace
 
+std::string DefaultServer(const std::string& path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode))
+    return http::ShimAddress().server;
+  return absl::StrCat("unix:", path);
+}
+
 void AddShimFlags(config::FlagTable* flags, http::ShimAddress* shim) {
+  shim->server = DefaultServer(http::kDefaultSocket);
   flags->Text("--server", &shim->server);
   shim->unreachable_hint = kUnreachableHint;
   http::AddCredentialFlags(flags, shim);

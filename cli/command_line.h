@@ -21,10 +21,16 @@ namespace outboard::cli {
   "system's authorities)\n"                                                                        \
   "  --insecure-skip-tls-verify\n"                                                                 \
   "                         With https://: do not verify the shim's certificate"
-#define OUTBOARD_SHIM_FLAGS_HELP                                                                 \
-  "  --server ADDRESS       The shim's servingAddress HOST:PORT (default: 127.0.0.1:10269), or " \
-  "https://HOST:PORT of its\n"                                                                   \
-  "                         secureServing\n" OUTBOARD_CREDENTIAL_FLAGS_HELP
+#define OUTBOARD_SHIM_FLAGS_HELP                                                                   \
+  "  --server ADDRESS       The shim's servingAddress HOST:PORT or unix:PATH, or "                 \
+  "https://HOST:PORT "                                                                             \
+  "of its secureServing\n"                                                                         \
+  "                         (default: unix:/run/outboard/shim/shim.sock where that exists, as in " \
+  "the shim's container,\n"                                                                        \
+  "                         else 127.0.0.1:10269)\n" OUTBOARD_CREDENTIAL_FLAGS_HELP
+
+// The address of a shim whose socket is the file `path` if there is one, else the default port.
+std::string DefaultServer(const std::string& path);
 
 // Adds --server and the flags for its credentials.
 void AddShimFlags(config::FlagTable* flags, http::ShimAddress* shim);

@@ -1,7 +1,14 @@
 #include "cli/command_line.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
 
 namespace outboard::cli {
 namespace {
@@ -20,17 +27,37 @@ std::string ErrorFor(const std::string& server, int wanted) {
 }
 
 TEST(CommandLineTest, TellsWhatServerMustBe) {
-  EXPECT_EQ(
-      ErrorFor("/run/host.sock", 2),
-      "outboard hosts: --server must be the shim's servingAddress HOST:PORT or its "
-      "secureServing https://HOST:PORT, not \"/run/host.sock\"; the socket of a plugin host is "
-      "for --host of other commands, then unix:/run/host.sock\n"
-      "Try: outboard hosts --help\n");
-  EXPECT_EQ(ErrorFor("ftp://a", 2),
-            "outboard hosts: --server must be HOST:PORT or https://HOST:PORT, not \"ftp://a\"\n"
+  EXPECT_EQ(ErrorFor("/run/shim.sock", 2),
+            "outboard hosts: --server must be HOST:PORT, unix:PATH or https://HOST:PORT, not "
+            "\"/run/shim.sock\"; did you mean unix:/run/shim.sock?\n"
             "Try: outboard hosts --help\n");
+  EXPECT_EQ(ErrorFor("ftp://a", 2),
+            "outboard hosts: --server must be HOST:PORT, unix:PATH or https://HOST:PORT, not "
+            "\"ftp://a\"\n"
+            "Try: outboard hosts --help\n");
+  EXPECT_THAT(ErrorFor("unix:/nowhere/shim.sock", 1),
+              ::testing::StartsWith("outboard hosts: cannot reach a shim at "
+                                    "unix:/nowhere/shim.sock: No such file or directory; "));
   EXPECT_THAT(ErrorFor("shim.invalid:1", 1),
               ::testing::StartsWith("outboard hosts: cannot reach a shim at shim.invalid:1: "));
+}
+
+TEST(CommandLineTest, TakesTheSocketWhereThereIsOne) {
+  const std::string path = absl::StrCat(::testing::TempDir(), "/default_server.", getpid());
+  EXPECT_EQ(DefaultServer(path), "127.0.0.1:10269");
+  const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+  close(file);
+  EXPECT_EQ(DefaultServer(path), "127.0.0.1:10269");
+  unlink(path.c_str());
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof(name.sun_path));
+  memcpy(name.sun_path, path.c_str(), path.size());
+  const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  EXPECT_EQ(DefaultServer(path), absl::StrCat("unix:", path));
+  close(listener);
+  unlink(path.c_str());
 }
 
 TEST(CommandLineTest, TellsWhatHostMustBe) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -30,7 +31,10 @@ int Usage(const std::string& problem) {
 int Probe(const std::string& page, outboard::http::ShimAddress shim) {
   constexpr absl::Duration kTimeout = absl::Seconds(5);
   const size_t scheme = page.find("://");
-  const size_t slash = page.find('/', scheme == std::string::npos ? 0 : scheme + 3);
+  // A socket's path has slashes itself.
+  const size_t slash = absl::StartsWith(page, "unix:")
+                           ? page.rfind('/')
+                           : page.find('/', scheme == std::string::npos ? 0 : scheme + 3);
   if (slash == std::string::npos || slash == 0 || slash + 1 == page.size())
     return Usage(absl::StrCat("--probe must have the form ADDRESS/PATH, not \"", page, "\""));
   shim.flag = "--probe";

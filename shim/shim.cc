@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "shim/clock.h"
+#include "shim/http/page_text.h"
 #include "shim/kube/kubeconfig.h"
 #include "shim/shim_process.h"
 
@@ -283,6 +284,10 @@ http::ServerOptions ShimProcess::Pages() {
   options.host_metrics = [this](const std::string& host) { return HostMetrics(host); };
   options.configz = [this] { return DescribeConfig(); };
   options.hosts = [this] { return DescribeHosts(); };
+  options.follower_note = [this]() -> std::string {
+    const std::optional<std::string> leader = OtherLeader();
+    return leader.has_value() ? http::FollowerNote(*leader) : "";
+  };
   options.command_host = [this](const http::HostCommand& command) { return Command(command); };
   options.explain = [this](const std::string& pod) { return attempt_log_.Explain(pod); };
   options.queue = [this](size_t limit, const std::string& pod) {
@@ -299,7 +304,9 @@ absl::Status ShimProcess::StartServers() {
     absl::StatusOr<std::unique_ptr<http::Server>> server = http::Server::Start(std::move(options));
     if (!server.ok()) return server.status();
     server_ = *std::move(server);
-    LOG(INFO) << "Serving health and metrics on port " << server_->port();
+    LOG(INFO) << "Serving health and metrics on "
+              << (server_->port() == 0 ? config_->shim.serving_address
+                                       : absl::StrCat("port ", server_->port()));
   }
   const auto& secure = config_->shim.secure_serving;
   return secure.has_value() ? StartSecureServer(*secure) : absl::OkStatus();

@@ -67,6 +67,7 @@ absl::StatusOr<std::string> ShimProcess::DescribeQueue(size_t limit, const std::
                                   view.acknowledged_version});
         }
         report.api_server = std::string(reachability_.Check(now).message());
+        report.leader = OtherLeader();
         return report;
       },
       kPageAnswer);
@@ -88,6 +89,13 @@ void ShimProcess::OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnec
   absl::Status ended = host_registry_.OnHandshake(endpoint, std::move(connection), now);
   if (!ended.ok()) ended = UseLastGood(ended, now);
   fatal_.Update(ended);
+}
+
+std::optional<std::string> ShimProcess::OtherLeader() const {
+  if (Leading()) return std::nullopt;
+  const std::string holder = elector_->leader();
+  // It held the lease a moment ago.
+  return holder == elector_->identity() ? "" : holder;
 }
 
 std::string ShimProcess::DescribeConfig() {
@@ -121,6 +129,7 @@ absl::StatusOr<std::string> ShimProcess::DescribeHosts() {
         diagnostics::HostReport report =
             diagnostics::CollectHosts(host_registry_, now, absl::Now());
         report.api_server = std::string(reachability_.Check(now).message());
+        report.leader = OtherLeader();
         return report;
       },
       kPageAnswer);

@@ -118,6 +118,8 @@ class ShimProcess final : public Shim {
   // The deadline for sending binds, on the clock of SteadyNow.
   absl::Time Fence() const;
   bool Leading() const { return elector_ == nullptr || elector_->leading(); }
+  // On a replica that does not lead: the lease's holder, "" if none holds it.
+  std::optional<std::string> OtherLeader() const;
   // See HostlessLeader.
   bool LeaderWithoutHosts(absl::Time now);
   // As Fence, but unlimited once the lease was released: events report earlier decisions.

@@ -44,6 +44,8 @@ Flags:
   -o, --output FORMAT    table (default; one line for all nodes with the same reason) or json (every node)
   -h, --help             Print this text
 
+Attempts are on record where they were made: a replica that does not lead names the leader.
+
 Exit codes: 0 shown; 1 no attempt at the pod is on record, the node does not exist, or the shim or the API server cannot
 be reached; 2 invalid usage.
 

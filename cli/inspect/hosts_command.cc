@@ -156,8 +156,11 @@ absl::StatusOr<std::string> HostsTable(const std::string& json) {
          absl::StrCat(behind), absl::StrCat(instance.value("failures", int64_t{0})),
          absl::StrCat(instance.value("why", ""), ShadowText(instance), WarningText(instance))});
   }
+  const std::string follower =
+      parsed.contains("leader") ? http::FollowerNote(parsed.value("leader", "")) : "";
   return absl::StrCat(
       http::Notice(parsed.value("apiServer", "")),
+      follower.empty() ? "" : absl::StrCat(follower, ". The hosts of this one:\n"),
       rows.size() == 1 ? "no plugin host has answered yet\n" : http::AlignedRows(rows));
 }
 

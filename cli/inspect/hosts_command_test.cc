@@ -28,6 +28,16 @@ TEST(HostsTableTest, SaysFirstThatTheApiServerIsAway) {
             "no plugin host has answered yet\n");
 }
 
+TEST(HostsTableTest, NamesTheLeaderOnAReplicaThatDoesNotLead) {
+  EXPECT_EQ(*HostsTable(R"({"time":"2026-01-01T00:10:00.000Z","instances":[],
+      "leader":"outboard-shim-6d8f-x2x7k_0a1b"})"),
+            "this replica does not lead; the leader is outboard-shim-6d8f-x2x7k. The hosts of this "
+            "one:\nno plugin host has answered yet\n");
+  EXPECT_EQ(*HostsTable(R"({"time":"2026-01-01T00:10:00.000Z","instances":[],"leader":""})"),
+            "this replica does not lead, and no other one does now. The hosts of this one:\n"
+            "no plugin host has answered yet\n");
+}
+
 TEST(HostsCommandTest, WrongUsage) {
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunHosts({"main"}), 2);

@@ -23,11 +23,19 @@ absl::StatusOr<std::string> GetQueue(const QueueLine& line) {
   return http::GetPage(line.shim, "/queue", parameters, kQueueTimeout);
 }
 
+// A replica that does not lead makes no attempts: all pods that wait look new to it.
+absl::Status NotTheLeader(const std::string& leader) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      http::FollowerNote(leader), "; --output json shows the queue of this one all the same"));
+}
+
 absl::StatusOr<std::string> ShowQueue(const QueueLine& line) {
   const absl::StatusOr<std::string> page = GetQueue(line);
   if (!page.ok()) return page;
+  const Json parsed = Json::parse(*page, nullptr, /*allow_exceptions=*/false);
+  if (!line.json && parsed.is_object() && parsed.contains("leader"))
+    return NotTheLeader(parsed.value("leader", ""));
   if (!line.pod.empty()) {
-    const Json parsed = Json::parse(*page, nullptr, /*allow_exceptions=*/false);
     if (parsed.is_object() && parsed.contains("pods") && parsed["pods"].empty())
       return absl::NotFoundError(absl::StrCat(
           line.pod,
@@ -77,7 +85,9 @@ Flags:
 Columns: REQUEUED counts the events that let the pod try again, LAST EVENT names the last one, REJECTED BY lists the
 plugins that rejected it in its last attempt. `outboard explain` shows their reasons, node by node.
 
-Exit codes: 0 shown; 1 the shim cannot be reached, or the pod is not in its queue; 2 invalid usage.
+A replica that does not lead names the leader: ask that one.
+
+Exit codes: 0 shown; 1 the shim cannot be reached or does not lead, or the pod is not in its queue; 2 invalid usage.
 
 Example:
   outboard queue default/trainer-0

@@ -118,5 +118,26 @@ TEST(QueueCommandTest, AsksTheShim) {
   EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("cannot reach a shim at "));
 }
 
+TEST(QueueCommandTest, NamesTheLeaderInPlaceOfAQueueWithoutAttempts) {
+  http::ServerOptions options;
+  options.address = "127.0.0.1:0";
+  const std::string page = R"({"leader":"shim-b_0a1b","counts":{"active":7},"pods":[]})";
+  options.queue = [&](size_t, const std::string&) -> absl::StatusOr<std::string> { return page; };
+  auto server = http::Server::Start(std::move(options));
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string address = absl::StrCat("127.0.0.1:", (*server)->port());
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--server", address}, {"ns/a", "--server", address}}) {
+    ::testing::internal::CaptureStderr();
+    EXPECT_EQ(RunQueue(arguments), 1);
+    EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+              "outboard queue: this replica does not lead; the leader is shim-b; --output json "
+              "shows the queue of this one all the same\n");
+  }
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(RunQueue({"--server", address, "-o", "json"}), 0);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), page);
+}
+
 }  // namespace
 }  // namespace outboard::inspect

@@ -191,8 +191,8 @@ Exit codes: 0 done, and with --server: the new set serves; 1 refused, quarantine
 
 config::FlagTable PluginFlags(PluginLine* line) {
   config::FlagTable flags;
-  line->shim.server = "";
   cli::AddShimFlags(&flags, &line->shim);
+  line->shim.server = "";
   flags.Text("--into", &line->into);
   flags.Duration("--timeout", &line->timeout);
   flags.Duration("--watch", &line->watch);

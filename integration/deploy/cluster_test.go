@@ -425,6 +425,13 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 			if requests == 0 {
 				t.Error("no metric of requests")
 			}
+			// As `kubectl exec` runs it in the shim's container.
+			for _, command := range []string{"hosts", "queue"} {
+				out, err := exec.CommandContext(t.Context(), filepath.Join(bin, "outboard"), command, "--server=unix:"+c.pagesSocket()).CombinedOutput()
+				if wanted := map[string]string{"hosts": "serving", "queue": "0 active"}[command]; err != nil || !strings.Contains(string(out), wanted) {
+					t.Errorf("outboard %s: %v\n%s", command, err, out)
+				}
+			}
 		})
 	}
 }
@@ -435,9 +442,10 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	c.Helper()
 	address := controlplane.FreeAddress(c)
 	scheduler, shim := config(c, all)
-	if shim["servingAddress"] != "" {
+	if shim["servingAddress"] != "unix:/run/outboard/shim/shim.sock" {
 		c.Errorf("the shipped configuration serves plain HTTP on %v", shim["servingAddress"])
 	}
+	shim["servingAddress"] = "unix:" + c.pagesSocket()
 	if shim["socketDirectory"] != nil {
 		c.startSidecars(bin, shim)
 	} else {
@@ -499,6 +507,9 @@ func (c *cluster) startSidecars(bin string, shim map[string]any) {
 		}
 	}
 }
+
+// pagesSocket is what stands for the socket in the shim's container.
+func (c *cluster) pagesSocket() string { return filepath.Join(c.Dir, "pages.sock") }
 
 func (c *cluster) startClaimsHost(sockets string) {
 	c.Helper()

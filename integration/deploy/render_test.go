@@ -304,24 +304,27 @@ func TestComparedSchedulersGetTheSame(t *testing.T) {
 
 // Several files contain the version.
 func TestVersions(t *testing.T) {
-	version := regexp.MustCompile(`OUTBOARD_VERSION "([^"]+)"`).FindStringSubmatch(read(t, "CMakeLists.txt"))
-	if version == nil {
-		t.Fatal("CMakeLists.txt: missing OUTBOARD_VERSION")
+	version := strings.TrimSpace(read(t, "VERSION"))
+	if !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(version) {
+		t.Fatalf("VERSION: %q is not MAJOR.MINOR.PATCH", version)
+	}
+	if !regexp.MustCompile(`(?m)^## .*\b` + regexp.QuoteMeta(version) + `\b`).MatchString(read(t, "CHANGELOG.md")) {
+		t.Errorf("CHANGELOG.md has no section for %s", version)
 	}
 	chart, err := loader.LoadDir(path(t, "deploy/chart/outboard"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if chart.Metadata.AppVersion != version[1] {
-		t.Errorf("the chart is for %s, the sources are %s", chart.Metadata.AppVersion, version[1])
+	if chart.Metadata.Version != version || chart.Metadata.AppVersion != version {
+		t.Errorf("the chart is %s for %s, the sources are %s", chart.Metadata.Version, chart.Metadata.AppVersion, version)
 	}
 	images := 0
 	for _, object := range slices.Concat(kustomized(t, "mtls"), kustomized(t, "sidecar"), kustomized(t, "components/node-probe")) {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
 		for _, container := range containers {
 			images++
-			if image := container.(map[string]any)["image"].(string); !strings.HasSuffix(image, ":"+version[1]) {
-				t.Errorf("%s, but the sources are %s", image, version[1])
+			if image := container.(map[string]any)["image"].(string); !strings.HasSuffix(image, ":"+version) {
+				t.Errorf("%s, but the sources are %s", image, version)
 			}
 		}
 	}

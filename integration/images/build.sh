@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # build.sh FOLDER [--save] [--check [FLAG…]]: builds the images outboard-shim, outboard-host, outboard-claims-host and
-# outboard-node-probe at the version of CMakeLists.txt, prints their sizes and writes their package lists (SPDX) into FOLDER. --save also
+# outboard-node-probe at the version of VERSION, prints their sizes and writes their package lists (SPDX) into FOLDER. --save also
 # saves the images there; --check then runs check.sh. Needs a Docker daemon; called by `./dev images`.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,7 +29,7 @@ if ! docker image inspect "$base" >/dev/null 2>&1 && ! docker pull --quiet "$bas
   docker rm "$id" >/dev/null
 fi
 
-version=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
+version=$(cat VERSION)
 # Certificate authorities trusted by this machine, for a network behind a TLS proxy.
 authorities=()
 [[ ! -f /etc/ssl/certs/ca-certificates.crt ]] || authorities=(--secret "id=authorities,src=/etc/ssl/certs/ca-certificates.crt")

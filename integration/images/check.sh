@@ -3,7 +3,7 @@
 # test's, such as -images.swaps 50. Called by `./dev images --check`.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-OUTBOARD_IMAGES=$(sed -n 's/^set(OUTBOARD_VERSION "\([^"]*\)".*/\1/p' CMakeLists.txt)
+OUTBOARD_IMAGES=$(cat VERSION)
 export OUTBOARD_IMAGES
 cd integration
 go run ./control_plane/cmd/build-tools

@@ -24,11 +24,11 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for container, want := range map[string]struct{ program, dockerfile, sources string }{
-		"shim":       {"outboard-shim", "Dockerfile.shim", "CMakeLists.txt proto logging shim"},
-		"host":       {"outboard-host", "Dockerfile.host", "CMakeLists.txt proto logging plugin_host plugins"},
-		"node-probe": {"outboard-node-probe", "Dockerfile.node-probe", "CMakeLists.txt proto logging shim plugin_host plugins node_probe"},
-		"claims":     {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host"},
+	for container, want := range map[string]struct{ programs, dockerfile, sources string }{
+		"shim":       {"outboard outboard-shim", "Dockerfile.shim", "CMakeLists.txt VERSION proto logging shim cli LICENSE NOTICE"},
+		"host":       {"outboard-host", "Dockerfile.host", "CMakeLists.txt VERSION proto logging plugin_host plugins LICENSE NOTICE"},
+		"node-probe": {"outboard-node-probe", "Dockerfile.node-probe", "CMakeLists.txt VERSION proto logging shim plugin_host plugins node_probe LICENSE NOTICE"},
+		"claims":     {"outboard-claims-host", "plugins/dynamic_resources/host/Dockerfile", "proto integration/examples/go plugins/dynamic_resources/host LICENSE NOTICE"},
 	} {
 		image := images[container]
 		dockerfile, err := os.ReadFile(filepath.Join(root, want.dockerfile))
@@ -45,8 +45,10 @@ func TestEachImageHoldsItsProgram(t *testing.T) {
 			t.Errorf("%s takes %q, want %q", want.dockerfile, got, want.sources)
 		}
 		programs := docker(t, "run", "--rm", "--network=none", "--pull=never", "--user=root", "--entrypoint=find", image, "/", "-xdev", "-name", "outboard*", "-type", "f")
-		if programs != "/usr/local/bin/"+want.program {
-			t.Errorf("%s holds %q", image, programs)
+		held := strings.Fields(programs)
+		slices.Sort(held)
+		if want := "/usr/local/bin/" + strings.ReplaceAll(want.programs, " ", " /usr/local/bin/"); strings.Join(held, " ") != want {
+			t.Errorf("%s holds %q, want %q", image, held, want)
 		}
 		if user := docker(t, "image", "inspect", "--format", "{{.Config.User}}", image); user != fmt.Sprintf("%d:%d", nonroot, nonroot) {
 			t.Errorf("%s runs as %q, which a kubelet cannot tell from root", image, user)
@@ -121,6 +123,14 @@ func TestTheShippedPod(t *testing.T) {
 		return nil
 	})
 	t.Log(report)
+	// As kubectl exec runs it, without flags.
+	if out := docker(t, "exec", k.containers["shim"].id, "outboard", "hosts"); !strings.Contains(out, "serving") {
+		t.Errorf("outboard hosts in the shim's container:\n%s", out)
+	}
+	docker(t, "exec", k.containers["shim"].id, "outboard", "queue")
+	if out, err := tryDocker(t.Context(), "exec", k.containers["host"].id, "ls", "/run/outboard/shim"); err == nil {
+		t.Errorf("the host reaches the shim's pages: %s", out)
+	}
 	for i := range k.spec.Containers {
 		spec := &k.spec.Containers[i]
 		if err := k.probe(spec, spec.LivenessProbe); err != nil {

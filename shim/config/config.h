@@ -206,7 +206,8 @@ struct ShimConfig {
   // Users whose processes may own a socket; empty: the shim's own user and root.
   std::vector<int64_t> allowed_uids;
   Replacement replacement;
-  std::string serving_address = "127.0.0.1:10269";  // plain HTTP; empty: no server
+  // Plain HTTP: a loopback address or unix:PATH; empty: no server.
+  std::string serving_address = "127.0.0.1:10269";
   std::optional<SecureServing> secure_serving;
   Deadlines deadlines;
   PreemptionLimits preemption;

@@ -344,6 +344,9 @@ TEST(ParseConfig, ShimErrors) {
       {"servingAddress: 0.0.0.0:80\n",
        "f.yaml:3:1: servingAddress: only loopback addresses (127.0.0.1, ::1, localhost) are served "
        "without TLS; use secureServing for other addresses"},
+      {"servingAddress: 'unix:/run/outboard/shim/shim.sock'\n", nullptr},
+      {"servingAddress: 'unix:shim.sock'\n",
+       "f.yaml:3:1: servingAddress: must be unix: and an absolute path of at most 107 bytes"},
       {"secureServing: {}\n", nullptr},
       {"secureServing: {address: ':443'}\n",
        "f.yaml:3:17: secureServing.address: expected HOST:PORT, for example 0.0.0.0:10270, got "

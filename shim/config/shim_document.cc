@@ -185,10 +185,16 @@ void CheckServingAddress(MapReader& reader, const std::string& address) {
   if (address.empty()) return;
   std::string host;
   int port = 0;
-  if (!SplitHostPort(address, &host, &port)) {
+  if (absl::string_view path = address; absl::ConsumePrefix(&path, "unix:")) {
+    if (!absl::StartsWith(path, "/") || path.size() > kMaxSocketPath) {
+      reader.problems().Add(
+          reader.where("servingAddress"),
+          absl::StrCat("must be unix: and an absolute path of at most ", kMaxSocketPath, " bytes"));
+    }
+  } else if (!SplitHostPort(address, &host, &port)) {
     reader.problems().Add(
         reader.where("servingAddress"),
-        absl::StrCat("expected HOST:PORT or \"\" for none, got \"", address, "\""));
+        absl::StrCat("expected HOST:PORT, unix:PATH or \"\" for none, got \"", address, "\""));
   } else if (!IsLoopback(host)) {
     reader.problems().Add(
         reader.where("servingAddress"),

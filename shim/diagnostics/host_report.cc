@@ -26,7 +26,7 @@ Json ToJson(const hosts::ShadowReport& shadow) {
 }  // namespace
 
 HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now, absl::Time wall) {
-  HostReport report = {wall, "", hosts.Describe()};
+  HostReport report = {wall, "", std::nullopt, hosts.Describe()};
   // The start is a wall time of the host.
   for (hosts::HostRegistry::View& view : report.instances) view.since += wall - now;
   return report;
@@ -36,6 +36,7 @@ std::string ToJson(const HostReport& report) {
   Json out;
   out["time"] = TimeText(report.time);
   if (!report.api_server.empty()) out["apiServer"] = report.api_server;
+  if (report.leader.has_value()) out["leader"] = *report.leader;
   out["instances"] = Json::array();
   for (const hosts::HostRegistry::View& view : report.instances) {
     Json json = {{"host", view.host},

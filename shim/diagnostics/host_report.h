@@ -3,6 +3,7 @@
 #ifndef OUTBOARD_SHIM_DIAGNOSTICS_HOST_REPORT_H_
 #define OUTBOARD_SHIM_DIAGNOSTICS_HOST_REPORT_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct HostReport {
   absl::Time time;
   // Since when and why the API server does not answer. Empty if it does.
   std::string api_server;
+  // On a replica that does not lead: the lease's holder, "" if none holds it.
+  std::optional<std::string> leader;
   std::vector<hosts::HostRegistry::View> instances;
 };
 
@@ -23,7 +26,8 @@ struct HostReport {
 // Threading: scheduling thread.
 HostReport CollectHosts(const hosts::HostRegistry& hosts, absl::Time now, absl::Time wall);
 
-// One object: `time`, `apiServer` unless it is empty, `instances`; times in RFC 3339.
+// One object: `time`, `apiServer` unless it is empty, `leader` if it is set, `instances`; times in
+// RFC 3339.
 // Threading: any thread.
 std::string ToJson(const HostReport& report);
 

@@ -150,6 +150,7 @@ std::string ToJson(const QueueReport& report) {
   Json json;
   AddTime("time", report.time, &json);
   if (!report.api_server.empty()) json["apiServer"] = report.api_server;
+  if (report.leader.has_value()) json["leader"] = *report.leader;
   const QueueCounts& counts = report.counts;
   json["counts"] = {{"active", counts.active},
                     {"backoff", counts.backoff},

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ struct QueueReport {
   absl::Time time;
   // Since when and why the API server does not answer. Empty if it does.
   std::string api_server;
+  // On a replica that does not lead: the lease's holder, "" if none holds it.
+  std::optional<std::string> leader;
   QueueCounts counts;
   std::vector<PodEntry> pods;
   size_t omitted = 0;  // matching pods beyond the limit
@@ -66,9 +69,8 @@ struct QueueReport {
 QueueReport CollectQueue(const queue::SchedulingQueue& queue, const QueueQuery& query,
                          absl::Time now, absl::Time wall);
 
-// One object: `time`, `apiServer`, `counts`, `pods`, `omitted`, `hosts`; times in RFC 3339. Unset
-// times and an empty `apiServer` are omitted.
-// Threading: any thread.
+// One object: `time`, `apiServer`, `leader`, `counts`, `pods`, `omitted`, `hosts`; times in RFC
+// 3339. Unset times and leaders and an empty `apiServer` are omitted. Threading: any thread.
 std::string ToJson(const QueueReport& report);
 
 }  // namespace outboard::diagnostics

@@ -116,5 +116,14 @@ TEST_F(QueueReportTest, NamesHowFarHostsAre) {
       "usable": true, "sentVersion": 7, "acknowledgedVersion": 6}])"));
 }
 
+TEST_F(QueueReportTest, NamesTheLeaderOnlyOnOtherReplicas) {
+  QueueReport report = CollectQueue(queue_, {}, now_, now_ - kUptime);
+  EXPECT_FALSE(Json::parse(ToJson(report)).contains("leader"));
+  report.leader = "";
+  EXPECT_EQ(Json::parse(ToJson(report))["leader"], "");
+  report.leader = "shim-b_0a1b";
+  EXPECT_EQ(Json::parse(ToJson(report))["leader"], "shim-b_0a1b");
+}
+
 }  // namespace
 }  // namespace outboard::diagnostics

@@ -17,6 +17,7 @@
 
 #include "absl/strings/string_view.h"
 #include "shim/clock.h"
+#include "shim/http/unix_socket.h"
 
 namespace outboard::http {
 namespace {
@@ -271,8 +272,8 @@ bool BoundedServer::process_and_close_socket(socket_t socket) {
   std::string peer;
   int port = 0;
   if (limits_.per_peer > 0) PeerOf(socket, &peer, &port);
-  bool admitted = false;
-  {
+  bool admitted = IsAllowedPeer(socket);
+  if (admitted) {
     absl::MutexLock lock(&mutex_);
     int& connections = peers_[peer];
     admitted = limits_.per_peer == 0 || connections < limits_.per_peer;

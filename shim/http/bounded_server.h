@@ -39,7 +39,8 @@ struct ConnectionLimits {
 
 // `Request::ssl` is the connection if it is encrypted. After an answer of 4xx the
 // connection ends, because what the client still sends may be the rest of the refused request.
-// Stopping ends connections that wait for a client.
+// Stopping ends connections that wait for a client. Over a Unix socket, connections of other
+// users' processes (not root's) are closed before a byte is read.
 //
 // Threading, Lifetime: as httplib::Server.
 // Errors: is_valid is false if the TLS setup failed.

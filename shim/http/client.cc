@@ -18,6 +18,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "shim/http/unix_socket.h"
 
 namespace outboard::http {
 
@@ -27,6 +28,10 @@ bool IsHttps(const ShimAddress& shim) { return absl::StartsWith(shim.server, "ht
 
 // The system's reason why nothing answers there, which the library does not keep.
 std::string WhyUnreachable(absl::string_view server) {
+  if (const std::string path = SocketPathOf(server); !path.empty()) {
+    const absl::Status connected = TryConnect(path);
+    return connected.ok() ? "the connection broke" : std::string(connected.message());
+  }
   const bool is_https = absl::ConsumePrefix(&server, "https://");
   absl::ConsumePrefix(&server, "http://");
   std::pair<std::string, std::string> host_and_port(server, is_https ? "443" : "80");
@@ -81,23 +86,31 @@ absl::StatusOr<std::string> ReadFlagFile(absl::string_view flag, const std::stri
 absl::StatusOr<std::unique_ptr<httplib::Client>> NewClient(const ShimAddress& shim,
                                                            absl::Duration timeout) {
   constexpr int kConnectSeconds = 5;
-  const bool is_path = absl::StartsWith(shim.server, "/");
-  if (is_path || absl::StartsWith(shim.server, "unix:")) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        shim.flag,
-        " must be the shim's servingAddress HOST:PORT or its secureServing "
-        "https://HOST:PORT, not \"",
-        shim.server, "\"; the socket of a plugin host is for --host of other commands, then ",
-        is_path ? "unix:" : "", shim.server));
+  if (absl::StartsWith(shim.server, "/")) {
+    return absl::InvalidArgumentError(absl::StrCat(shim.flag,
+                                                   " must be HOST:PORT, unix:PATH or "
+                                                   "https://HOST:PORT, not \"",
+                                                   shim.server,
+                                                   "\"; did you mean unix:", shim.server, "?"));
   }
   // For other schemes the library throws.
   const bool is_http = absl::StartsWith(shim.server, "http://") || IsHttps(shim);
   const absl::Status not_an_address = absl::InvalidArgumentError(absl::StrCat(
-      shim.flag, " must be HOST:PORT or https://HOST:PORT, not \"", shim.server, "\""));
-  if (absl::StrContains(shim.server, "://") && !is_http) return not_an_address;
-  if (!HasValidPort(shim.server)) return not_an_address;
-  auto client = std::make_unique<httplib::Client>(
-      absl::StrContains(shim.server, "://") ? shim.server : absl::StrCat("http://", shim.server));
+      shim.flag, " must be HOST:PORT, unix:PATH or https://HOST:PORT, not \"", shim.server, "\""));
+  std::unique_ptr<httplib::Client> client;
+  if (absl::StartsWith(shim.server, "unix:")) {
+    const std::string path = SocketPathOf(shim.server);
+    if (path.empty()) return not_an_address;
+    // The library takes a relative path with a colon for a host and its port.
+    client = std::make_unique<httplib::Client>(path[0] == '/' ? path : absl::StrCat("./", path));
+    client->set_address_family(AF_UNIX);
+    client->set_default_headers({{"Host", "localhost"}});
+  } else {
+    if (absl::StrContains(shim.server, "://") && !is_http) return not_an_address;
+    if (!HasValidPort(shim.server)) return not_an_address;
+    client = std::make_unique<httplib::Client>(
+        absl::StrContains(shim.server, "://") ? shim.server : absl::StrCat("http://", shim.server));
+  }
   if (!client->is_valid()) return not_an_address;
   client->set_connection_timeout(kConnectSeconds);
   client->set_read_timeout(absl::ToInt64Seconds(timeout));
@@ -157,6 +170,12 @@ absl::StatusOr<std::string> BodyOf(const ShimAddress& shim, const httplib::Resul
             absl::StrCat(what, "no TLS connection; if it serves plain HTTP, write ",
                          absl::StripPrefix(shim.server, "https://")));
       case httplib::Error::Read:
+        if (!SocketPathOf(shim.server).empty()) {
+          return absl::UnavailableError(
+              absl::StrCat(what,
+                           "no HTTP answer; the socket of a plugin host is for --host of other "
+                           "commands"));
+        }
         return absl::UnavailableError(absl::StrCat(
             what, "no HTTP answer", IsHttps(shim) ? "" : "; if it serves HTTPS, write https://",
             IsHttps(shim) ? "" : shim.server));

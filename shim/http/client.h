@@ -14,8 +14,8 @@ namespace outboard::http {
 
 // Address of a shim, and credentials for both sides.
 struct ShimAddress {
-  // HOST:PORT as in servingAddress, optionally with http://; or https://HOST:PORT as in
-  // secureServing.
+  // HOST:PORT or unix:PATH as in servingAddress, HOST:PORT optionally with http://; or
+  // https://HOST:PORT as in secureServing.
   std::string server = "127.0.0.1:10269";
   // The fields below apply to https:// only. Read at each request; empty: no token.
   std::string token_file;

@@ -27,6 +27,12 @@ std::string Notice(absl::string_view notice) {
   return notice.empty() ? "" : absl::StrCat("warning: ", notice, "\n");
 }
 
+std::string FollowerNote(absl::string_view identity) {
+  if (identity.empty()) return "this replica does not lead, and no other one does now";
+  return absl::StrCat("this replica does not lead; the leader is ",
+                      identity.substr(0, identity.rfind('_')));
+}
+
 std::string AlignedRows(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths(rows[0].size());
   for (const auto& row : rows)

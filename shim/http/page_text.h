@@ -19,6 +19,10 @@ absl::Time TimeOf(absl::string_view text);
 // A page's notice as the first line of a command's output; "" for an empty one. Pure.
 std::string Notice(absl::string_view notice);
 
+// What a replica that does not lead says about the leader. `identity` is the lease's holder, a
+// pod's name, an underscore and an id; "" if none holds it. Pure.
+std::string FollowerNote(absl::string_view identity);
+
 // Aligned columns, two blanks apart, one line per row. All rows must have as many cells as the
 // first row, which must exist. Pure.
 std::string AlignedRows(const std::vector<std::vector<std::string>>& rows);

@@ -19,6 +19,7 @@
 #include "absl/strings/strip.h"
 #include "shim/http/bounded_server.h"
 #include "shim/http/serving_thread.h"
+#include "shim/http/unix_socket.h"
 
 namespace outboard::http {
 namespace {
@@ -320,9 +321,13 @@ struct Server::Impl {
       const absl::StatusOr<std::string> known = options.explain(pod);
       if (known.ok()) return response.set_content(*known, "application/json");
       response.status = 404;
-      response.set_content(absl::StrCat(known.status().message(), "\n"), kText);
+      const std::string note = FollowerNote();
+      response.set_content(
+          absl::StrCat(known.status().message(), note.empty() ? "" : "; ", note, "\n"), kText);
     });
   }
+
+  std::string FollowerNote() const { return options.follower_note ? options.follower_note() : ""; }
 
   void AddQueue() {
     if (!options.queue) return;
@@ -380,7 +385,11 @@ struct Server::Impl {
       command.instance = request.get_param_value("instance");
       if (command.host.empty()) return refuse(400, "host is required: ?host=NAME");
       const absl::Status done = options.command_host(command);
-      if (done.ok()) return response.set_content("ok\n", kText);
+      if (done.ok()) {
+        const std::string note = FollowerNote();
+        return response.set_content(note.empty() ? "ok\n" : absl::StrCat("ok, but ", note, "\n"),
+                                    kText);
+      }
       refuse(absl::IsNotFound(done)             ? 404
              : absl::IsFailedPrecondition(done) ? 409
                                                 : 503,
@@ -407,7 +416,13 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   std::string host;
   int port = 0;
   const bool tls = options.certificate != nullptr;
-  absl::Status status = ParseAddress(options.address, tls, &host, &port);
+  const std::string socket = SocketPathOf(options.address);
+  absl::Status status = absl::OkStatus();
+  if (socket.empty()) {
+    status = ParseAddress(options.address, tls, &host, &port);
+  } else if (tls) {
+    status = absl::InvalidArgumentError("a Unix socket is served without a certificate");
+  }
   if (!status.ok()) return status;
   if (tls && !options.guard)
     return absl::InvalidArgumentError("a server with a certificate needs a guard");
@@ -417,8 +432,9 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(ServerOptions options) {
   if (!server.is_valid()) return absl::InternalError("TLS setup failed");
   server.set_payload_max_length(0);
   impl->AddHandlers();
-  status =
-      impl->serving.Start(&server, host, port, {kThreads, kMaxWaiting, impl->server->crowded()});
+  const ServingBounds bounds = {kThreads, kMaxWaiting, impl->server->crowded()};
+  status = socket.empty() ? impl->serving.Start(&server, host, port, bounds)
+                          : impl->serving.StartUnix(&server, socket, bounds);
   if (!status.ok()) return status;
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -49,7 +49,8 @@ struct Verdict {
 };
 
 struct ServerOptions {
-  // HOST:PORT; without a certificate HOST must be loopback. Port 0: any free port.
+  // HOST:PORT; without a certificate HOST must be loopback. Port 0: any free port. Or unix:PATH,
+  // without a certificate: for processes of this user and root only.
   std::string address;
   // If set, the server speaks HTTPS only and needs a guard.
   std::unique_ptr<ServingCertificate> certificate;
@@ -75,11 +76,14 @@ struct ServerOptions {
   // All instances of hosts, as JSON.
   std::function<absl::StatusOr<std::string>()> hosts;
   std::function<absl::Status(const HostCommand& command)> command_host;
+  // Who leads, if this process does not; otherwise "". Follows the answer of a command, and of
+  // /explain when there is no attempt. May be null.
+  std::function<std::string()> follower_note;
   std::string version_json;
 };
 
-// Serves plain HTTP on loopback, or HTTPS on any address to users that a guard allows: the pages
-// are not public. A rejection is a Kubernetes Status in JSON.
+// Serves plain HTTP on loopback or a Unix socket, or HTTPS on any address to users that a guard
+// allows: the pages are not public. A rejection is a Kubernetes Status in JSON.
 //
 // GET: /healthz /livez /readyz (?verbose, ?exclude=NAME, and /PATH/NAME for one check), /metrics,
 // /metrics/hosts?host=NAME, /configz, /version, /explain?pod=NAMESPACE/NAME,
@@ -96,13 +100,14 @@ struct ServerOptions {
 class Server {
  public:
   // Errors: INVALID_ARGUMENT for a malformed address, a non-loopback address without a certificate,
-  // or a certificate without a guard; UNAVAILABLE if the address cannot be bound.
+  // a Unix socket with one, or a certificate without a guard; UNAVAILABLE if the address cannot be
+  // bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(ServerOptions options);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // The port in use.
+  // The port in use; 0 for a Unix socket.
   int port() const;
   // Waits for requests in progress and closes. Idempotent.
   void Stop();

@@ -1,8 +1,12 @@
 #include "shim/http/serving_thread.h"
 
+#include <errno.h>
 #include <glog/logging.h>
 #include <httplib.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -13,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "shim/http/unix_socket.h"
 
 namespace outboard::http {
 namespace {
@@ -86,6 +91,7 @@ struct ServingThread::Impl {
   std::thread thread;
   std::atomic<bool> ended{false};
   int port = 0;
+  std::string socket;  // a path; empty: a port
 };
 
 ServingThread::ServingThread() : impl_(std::make_unique<Impl>()) {}
@@ -107,15 +113,37 @@ absl::Status ServingThread::Start(httplib::Server* server, const std::string& ho
   }
   if (impl_->port <= 0)
     return absl::UnavailableError(absl::StrCat("cannot listen on ", host, ":", port));
+  Serve(server);
+  return absl::OkStatus();
+}
+
+absl::Status ServingThread::StartUnix(httplib::Server* server, const std::string& path,
+                                      const ServingBounds& bounds) {
+  if (absl::Status removed = RemoveStaleSocket(path); !removed.ok()) return removed;
+  server->new_task_queue = [bounds] { return new ConnectionPool(bounds); };
+  server->set_address_family(AF_UNIX);
+  // The file gets the socket's mode minus the umask: it is never open to others.
+  server->set_socket_options([](socket_t socket) { fchmod(socket, 0600); });
+  // The library ignores the port, but 0 has a meaning for it.
+  if (!server->bind_to_port(path, 1))
+    return absl::UnavailableError(absl::StrCat("cannot listen on ", path, ": ", strerror(errno)));
+  impl_->socket = path;
+  Serve(server);
+  return absl::OkStatus();
+}
+
+void ServingThread::Serve(httplib::Server* server) {
   impl_->server = server;
   impl_->thread = std::thread([impl = impl_.get()] {
-    if (!impl->server->listen_after_bind())
-      LOG(ERROR) << "HTTP server on port " << impl->port << " ended unexpectedly";
+    if (!impl->server->listen_after_bind()) {
+      LOG(ERROR) << "HTTP server on "
+                 << (impl->socket.empty() ? absl::StrCat("port ", impl->port) : impl->socket)
+                 << " ended unexpectedly";
+    }
     impl->ended = true;
   });
   // The library's stop() has no effect before the server runs.
   while (!server->is_running() && !impl_->ended) std::this_thread::yield();
-  return absl::OkStatus();
 }
 
 int ServingThread::port() const { return impl_->port; }
@@ -124,6 +152,7 @@ void ServingThread::Stop() {
   if (!impl_->thread.joinable()) return;
   impl_->server->stop();
   impl_->thread.join();
+  if (!impl_->socket.empty()) unlink(impl_->socket.c_str());
 }
 
 }  // namespace outboard::http

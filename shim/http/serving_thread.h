@@ -41,12 +41,19 @@ class ServingThread {
   // Errors: UNAVAILABLE if the address cannot be bound.
   absl::Status Start(httplib::Server* server, const std::string& host, int port,
                      const ServingBounds& bounds);
-  // The port in use.
+  // The same for a Unix socket that only this user may open. A socket that an ended process left
+  // there is replaced.
+  // Errors: UNAVAILABLE if a process serves there or the file cannot be created.
+  absl::Status StartUnix(httplib::Server* server, const std::string& path,
+                         const ServingBounds& bounds);
+  // The port in use; 0 for a Unix socket.
   int port() const;
-  // Stops accepting, and waits for requests in progress. Idempotent.
+  // Stops accepting, and waits for requests in progress; removes the Unix socket. Idempotent.
   void Stop();
 
  private:
+  void Serve(httplib::Server* server);
+
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

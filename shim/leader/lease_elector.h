@@ -53,12 +53,11 @@ struct LeaseCallbacks {
 //
 // The epoch is the same fence for writes that others make in this leader's name.
 //
-// Threading: BindDeadline, leading, epoch, Check and leader from any thread; Start and Stop from
-// one thread.
-// Lifetime: the client outlives this object and is used only by it: renewals must not wait behind
-// binds. The destructor stops. Single use: after the loss of leadership it stays stopped.
-// Errors: call ValidateTimings before. Failed requests are logged and retried according to the
-// timings.
+// Threading: BindDeadline, leading, epoch, Check, leader and identity from any thread; Start and
+// Stop from one thread. Lifetime: the client outlives this object and is used only by it: renewals
+// must not wait behind binds. The destructor stops. Single use: after the loss of leadership it
+// stays stopped. Errors: call ValidateTimings before. Failed requests are logged and retried
+// according to the timings.
 class LeaseElector {
  public:
   LeaseElector(kube::ApiClient& client, LeaseElectorOptions options, LeaseCallbacks callbacks);
@@ -84,6 +83,8 @@ class LeaseElector {
   absl::Status Check(absl::Duration tolerance) const;
   // The last seen holder.
   std::string leader() const;
+  // This process.
+  const std::string& identity() const { return options_.identity; }
 
  private:
   void Run();
