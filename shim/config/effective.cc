@@ -227,8 +227,7 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
     out << YAML::Key << "extender" << YAML::Value << YAML::BeginMap;
     Text(out, "address", shim.extender->address);
     Text(out, "profile", shim.extender->profile);
-    out << YAML::Key << "schedulerNames" << YAML::Value << YAML::Flow
-        << shim.extender->scheduler_names;
+    Texts(out, "schedulerNames", shim.extender->scheduler_names);
     Time(out, "deadline", shim.extender->deadline);
     Time(out, "bindDeadline", shim.extender->bind_deadline);
     out << YAML::Key << "maxBinds" << YAML::Value << shim.extender->max_binds;

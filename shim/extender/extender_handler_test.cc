@@ -98,6 +98,7 @@ class ExtenderHandlerTest : public ::testing::Test {
   void StartEndpoint(bool admits = false) {
     EndpointOptions options;
     options.server.host = "127.0.0.1";
+    options.server.serves_bind = true;
     options.bind_deadline = absl::Minutes(1);
     options.post = [this](const std::function<void(absl::Time)>& work) {
       work(now_);
