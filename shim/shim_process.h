@@ -47,22 +47,13 @@
 #include "shim/scheduler/externally_scheduled_pods.h"
 #include "shim/scheduler/scheduler.h"
 #include "shim/shim.h"
+#include "shim/shim_settings.h"
 #include "shim/task_queue.h"
 
 namespace outboard::shim {
 
 std::string Hostname();
 std::string RandomId();
-
-// Identifies one version of a file. All zero: the file does not exist.
-struct FileStamp {
-  uint64_t inode = 0;
-  int64_t size = 0;
-  int64_t modified_nanos = 0;
-  bool operator==(const FileStamp&) const = default;
-};
-
-FileStamp StampOf(const std::string& path);
 
 // A file that is being checked before it takes effect.
 struct PendingReload {
@@ -79,19 +70,6 @@ struct HostFailures final : public scheduler::Observer {
   }
   hosts::HostRegistry* hosts = nullptr;  // set before the first host call
 };
-
-// Checks for settings that this version does not support: returns an error where ignoring the
-// setting would be unsafe, otherwise warns.
-absl::Status CheckServed(const config::Config& config);
-
-scheduler::SchedulerOptions SchedulerOptionsOf(const config::Config& config);
-std::vector<std::string> ProfileNames(const config::Config& config);
-// The custom resources of the configuration that are listed and watched.
-std::vector<kube::CustomResourceName> WatchedResources(const config::Config& config);
-// Of the extender; 0 without one.
-size_t MaxExternalBinds(const config::Config& config);
-// The pods to watch, with those of the schedulers that ask the extender as the profile's.
-informer::Resource<kube::PodObject> WatchedPods(const config::Config& config);
 
 class ShimProcess final : public Shim {
  public:

@@ -53,7 +53,7 @@ struct Settings {
   std::string lease = "reload-test";
   std::string plugin = "NodeResourcesFit";
   std::string verbosity = "0";
-  std::string resources;
+  std::string resources = {};
 };
 
 void AddPlugin(GetHostInfoResponse* info, const char* name,

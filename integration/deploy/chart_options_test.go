@@ -205,7 +205,7 @@ func TestTheChartsPodOptions(t *testing.T) {
 					}
 				}
 				c := container(t, pod, component)
-				if !slices.Contains(c.Args, "--v=3") || !slices.Contains(c.Args, "--extra=x") || c.Env[0].Name != "HTTPS_PROXY" ||
+				if !slices.Contains(c.Args, "--v=3") || !slices.Contains(c.Args, "--extra=x") || !slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == "HTTPS_PROXY" }) ||
 					!slices.ContainsFunc(c.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/extra" }) ||
 					!slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == "extra" }) {
 					t.Errorf("%s: %v", name, c)

@@ -79,7 +79,7 @@ chart_archive() {
   grep -qx "version: $1" "$2/Chart.yaml" && grep -qx "appVersion: $1" "$2/Chart.yaml" || { echo "$2/Chart.yaml is not of version $1" >&2; return 1; }
   work=$(mktemp -d)
   mkdir "$work/outboard"
-  (cd "$2" && git ls-files -z | xargs -0 cp --parents --target-directory="$work/outboard")
+  (cd "$2" && git ls-files -z | xargs -0 cp --parents --recursive --dereference --target-directory="$work/outboard")
   pack "$work/outboard" "$3/outboard-$1.tgz"
   rm -rf "$work"
 }

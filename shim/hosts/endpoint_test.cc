@@ -110,11 +110,15 @@ TEST_F(EndpointTest, AHangingHostDoesNotDelayOthers) {
     hanging.push_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(bind(hanging.back(), reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
     ASSERT_EQ(listen(hanging.back(), 5), 0);
-    config.hosts.push_back({absl::StrCat("a", i), absl::StrCat("unix:", path), std::nullopt, {}});
+    config::HostSpec& host = config.hosts.emplace_back();
+    host.name = absl::StrCat("a", i);
+    host.address = absl::StrCat("unix:", path);
   }
   const std::string address = absl::StrCat("unix:", directory_, "/z");
   const auto fake = FakeHost::Start(address);
-  config.hosts.push_back({"z", address, std::nullopt, {}});
+  config::HostSpec& answering = config.hosts.emplace_back();
+  answering.name = "z";
+  answering.address = address;
   absl::Notification answered;
   const absl::Time began = SteadyNow();
   {

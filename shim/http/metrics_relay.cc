@@ -16,7 +16,7 @@ struct Answer {
   size_t header_bytes_left;
   size_t max_bytes;
   bool is_too_long = false;
-  std::string body;
+  std::string body = {};
 };
 
 // libcurl's form of a callback: it ends the exchange by returning another number than `count`.

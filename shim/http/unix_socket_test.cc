@@ -72,7 +72,7 @@ class UnixSocketTest : public ::testing::Test {
   void LeaveSocket() {
     const sockaddr_un name = Name();
     const int listener = socket(AF_UNIX, SOCK_STREAM, 0);
-    ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
+    ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&name), sizeof(name)), 0);
     ASSERT_EQ(listen(listener, 1), 0);
     close(listener);
   }

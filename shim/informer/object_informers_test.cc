@@ -54,7 +54,7 @@ class ObjectInformersTest : public ::testing::Test {
                                      work_.push_back(std::move(work));
                                    },
                                    [this](const kube::ClusterObjectPtr& object, absl::Time) {
-                                                            objects_[KeyOf(*object)] = object;
+                                     objects_[KeyOf(*object)] = object;
                                    },
                                    [this](const kube::ClusterObjectPtr& object, absl::Time) {
                                      removed_.insert(KeyOf(*object));

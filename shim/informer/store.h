@@ -98,8 +98,8 @@ class Store {
     return it == by_uid_.end() ? nullptr : it->second;
   }
 
-  // The object here, in place of another one of the same version: a second complete state then needs
-  // no second copy of the cluster, whose memory the allocator would keep.
+  // The object here, in place of another one of the same version: a second complete state then
+  // needs no second copy of the cluster, whose memory the allocator would keep.
   Ptr Known(Ptr object) const {
     const Ptr known = Find(object->uid());
     const bool is_same = known != nullptr && known->resource_version == object->resource_version;

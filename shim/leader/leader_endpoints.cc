@@ -40,7 +40,7 @@ std::optional<PodAddress> ParseAddress(absl::string_view text) {
 }
 
 // "" if it is absent or not a text.
-std::string Text(const json& object, const char* pointer) {
+std::string TextAt(const json& object, const char* pointer) {
   const json::json_pointer where(pointer);
   return object.is_object() && object.contains(where) && object[where].is_string()
              ? object[where].get<std::string>()
@@ -51,7 +51,7 @@ std::string Text(const json& object, const char* pointer) {
 int64_t EpochOf(const json& slice) {
   int64_t epoch = 0;
   // "~1" is a slash in a pointer.
-  return absl::SimpleAtoi(Text(slice, "/metadata/annotations/outboard.dev~1leader-epoch"), &epoch)
+  return absl::SimpleAtoi(TextAt(slice, "/metadata/annotations/outboard.dev~1leader-epoch"), &epoch)
              ? epoch
              : 0;
 }
@@ -81,9 +81,8 @@ std::string NameOf(const LeaderEndpointsOptions& options, const PodAddress& addr
 
 // `slice` with this process as its only endpoint. What others have added to its metadata stays.
 json Wanted(json slice, const LeaderEndpointsOptions& options, const PodAddress& address) {
-  if (!slice.is_object()) slice = json::object();
-  slice["apiVersion"] = "discovery.k8s.io/v1";
-  slice["kind"] = "EndpointSlice";
+  if (!slice.is_object())
+    slice = {{"apiVersion", "discovery.k8s.io/v1"}, {"kind", "EndpointSlice"}};
   json& metadata = MapIn(slice, "metadata");
   metadata["namespace"] = options.service_namespace;
   metadata["name"] = NameOf(options, address);
