@@ -80,7 +80,8 @@ TEST(ExplainCommandTest, ReadsItsArguments) {
        "--filename reads files in place of the cluster"},
       {{"node", "n1", "n2", "-f", "-"}, "n2"},
       {{"ns/a", "-f", "-"},
-       "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard explain node"},
+       "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard "
+       "explain node"},
       {{"ns/a", "--kubeconfig", "k"}, "are for outboard explain node"},
       {{"ns/a", "--price-list", "p"}, "are for outboard explain node"},
       {{"a"}, "\"a\" is not NAMESPACE/NAME; did you mean default/a?"},
@@ -117,13 +118,12 @@ TEST(ExplainCommandTest, AsksTheShim) {
   (*server)->Stop();
   ::testing::internal::CaptureStderr();
   EXPECT_EQ(RunExplain({"pod", "ns/a", "--server", address}), 1);
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
-            absl::StrCat("outboard explain: cannot reach a shim at ", address,
-                         ": Connection refused; is outboard-shim running?\n"
-                         "In a cluster: kubectl -n outboard-system port-forward "
-                         "deployment/outboard-shim 10270\n"
-                         "              and then: --server https://127.0.0.1:10270 "
-                         "--insecure-skip-tls-verify --token-file FILE\n"));
+  EXPECT_EQ(
+      ::testing::internal::GetCapturedStderr(),
+      absl::StrCat("outboard explain: cannot reach a shim at ", address,
+                   ": Connection refused; is outboard-shim running?\n"
+                   "In a cluster: kubectl -n outboard-system exec deployment/outboard-shim -c shim "
+                   "-- outboard hosts\n"));
 }
 
 }  // namespace

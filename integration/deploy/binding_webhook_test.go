@@ -92,7 +92,7 @@ case "$*" in
   "create secret tls outboard-webhook-authority "*) cp ca.crt ca.key "$STORE" ;;
   "create secret tls outboard-webhook-tls "*) cp tls.crt tls.key "$STORE" ;;
   "apply -f -") cat >"$STORE/applied" ;;
-  "patch validatingwebhookconfiguration outboard-bindings.outboard-system "*) printf '%s' "${@: -1}" >"$STORE/patch" ;;
+  "patch validatingwebhookconfiguration outboard-bindings.elsewhere "*) printf '%s' "${@: -1}" >"$STORE/patch" ;;
   *) echo "unexpected: $*" >&2; exit 1 ;;
 esac
 `

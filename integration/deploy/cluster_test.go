@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -357,6 +358,10 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 			all := kustomized(t, name)
 			c.bring(all)
 			if err := controlplane.CreateFakeNodes(t.Context(), c.client, 1); err != nil {
+				t.Fatal(err)
+			}
+			// As its kubelet labels it; the pod of `helm test` selects Linux.
+			if _, err := c.client.CoreV1().Nodes().Patch(t.Context(), controlplane.FakeNode(0).Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"kubernetes.io/os":"linux"}}}`), metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			serving := c.startShim(bin, all, nil)

@@ -72,7 +72,7 @@ fails "a library of the machine is used" "outboard loads libinner.so from $dir/l
 
 # Chart and notes.
 chart_archive "$(cat VERSION)" deploy/chart/outboard "$dir/out"
-expect "the chart's files" "$(git ls-files deploy/chart/outboard | sed 's,^deploy/chart/,,' | LC_ALL=C sort)" \
+expect "the chart's files" "$(git ls-files deploy/chart/outboard | xargs -I{} find -L {} -type f | sed 's,^deploy/chart/,,' | LC_ALL=C sort)" \
   "$(tar -tzf "$dir/out/outboard-$(cat VERSION).tgz" | grep -v '/$' | LC_ALL=C sort)"
 fails "a chart of another version" "is not of version 9.9.9" chart_archive 9.9.9 deploy/chart/outboard "$dir/out"
 cat >"$dir/CHANGELOG.md" <<'TEXT'
