@@ -92,6 +92,7 @@ hostPodMetrics: {enabled: true, podMonitor: true}
 customResources: true
 podGroups: true
 runOwners: true
+nodeTopologies: true
 leaderBinds: true
 rbac: {extraRules: [{apiGroups: [example.com], resources: [quotas], verbs: [list]}]}
 `

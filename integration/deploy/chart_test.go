@@ -34,6 +34,7 @@ service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}
 leaderBinds: true
 podGroups: true
 runOwners: true
+nodeTopologies: true
 customResources: true
 hostMetrics: true
 rbac: {extraRules: [{apiGroups: [example.com], resources: [quotas], verbs: [list, watch]}]}

@@ -101,7 +101,7 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, component := range []string{"pod-groups", "run-owners"} {
+	for _, component := range []string{"pod-groups", "run-owners", "node-topologies"} {
 		if err := c.Apply(t.Context(), componentAccess(t, component)); err != nil {
 			t.Fatal(err)
 		}
