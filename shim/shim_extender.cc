@@ -100,11 +100,10 @@ absl::Status ShimProcess::StartExtender() {
       extender::Endpoint::Start(std::move(options), extender_handler_.get());
   if (!started.ok()) return started.status();
   extender_ = *std::move(started);
-  LOG(INFO) << "Serving "
-            << (wanted.profile.empty()
-                    ? "only the webhook for binds"
-                    : absl::StrCat("the kube-scheduler extender with profile ", wanted.profile))
-            << " on port " << extender_->port();
+  const absl::string_view what =
+      wanted.profile.empty() ? "only the webhook for binds" : "the kube-scheduler extender";
+  LOG(INFO) << "Serving " << what << " on port " << extender_->port()
+            << (wanted.profile.empty() ? "" : absl::StrCat(", with profile ", wanted.profile));
   return absl::OkStatus();
 }
 
