@@ -42,9 +42,11 @@ func TestTheWebhookFollowsTheLeader(t *testing.T) {
 		if report := w.check(); report.Overcommitted > 0 {
 			t.Errorf("%d overcommitted nodes", report.Overcommitted)
 		}
-		// The lease ends 15 s after its last renewal; then the slice is written, and pods leave their backoff (10 s).
-		if waited := w.longestPause(); waited > time.Minute {
-			t.Errorf("kube-scheduler bound nothing for %v", waited)
+		// The lease ends 15 s after its last renewal; then the slice is written, and pods leave their backoff (10 s). On a
+		// busy machine the other replica may lose the lease as well, and then the same lasts once more.
+		limit := time.Minute * time.Duration(1+w.restarts)
+		if waited := w.longestPause(); waited > limit {
+			t.Errorf("kube-scheduler bound nothing for %v, more than %v", waited, limit)
 		}
 	})
 	t.Run("Ignore", func(t *testing.T) {
@@ -65,6 +67,7 @@ type webhook struct {
 	client   kubernetes.Interface
 	replicas map[int32]*controlplane.Outboard // by the port of /admit
 	killed   time.Time
+	restarts int // of the other replica
 }
 
 func startWebhook(t *testing.T, policy admissionregistrationv1.FailurePolicyType) *webhook {
@@ -168,6 +171,11 @@ func (w *webhook) fillAndKillTheLeader() {
 	}
 	w.killed = time.Now()
 	w.replicas[former].Shim.Kill()
+	for port, replica := range w.replicas {
+		if port != former {
+			defer w.keepRunning(replica)()
+		}
+	}
 	for next := former; next == former; time.Sleep(10 * time.Millisecond) { // Poll interval.
 		if time.Since(w.killed) > patience {
 			w.t.Fatalf("the Service still leads to the killed replica after %v", patience)
@@ -181,6 +189,31 @@ func (w *webhook) fillAndKillTheLeader() {
 		w.t.Fatal(err)
 	}
 	waitUntilFull(w.t, w.client)
+}
+
+// keepRunning restarts a shim that ends, as a kubelet does, until the function that it returns is called.
+func (w *webhook) keepRunning(replica *controlplane.Outboard) (end func()) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			case <-replica.Shim.Exited():
+			}
+			w.restarts++
+			if err := replica.StartShim(); err != nil {
+				w.t.Error(err)
+				return
+			}
+		}
+	}()
+	return func() {
+		close(stop)
+		<-stopped
+		w.t.Logf("the other replica was restarted %d times", w.restarts)
+	}
 }
 
 func (w *webhook) check() *checker.Report {
