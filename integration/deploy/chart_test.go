@@ -41,31 +41,21 @@ rbac: {extraRules: [{apiGroups: [example.com], resources: [quotas], verbs: [list
 serviceAccount: {name: account, annotations: {example.com/role: scheduler}}
 priorityClass: {value: 900000000}
 crds: {enabled: true}
+host: &options
+  logLevel: 3
+  extraArgs: [--extra=x]
+  extraEnv: [{name: HTTPS_PROXY, value: "http://proxy:3128"}]
+  extraVolumes: [{name: extra, emptyDir: {}}]
+  extraVolumeMounts: [{name: extra, mountPath: /extra}]
+  podAnnotations: {example.com/note: a, prometheus.io/scrape: "false"}
+  podLabels: {zone: a, app.kubernetes.io/component: other}
+  nodeSelector: {pool: system}
+  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: Exists}]}]}}}
+  tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}]
+  topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
 shim:
-  logLevel: 3
-  extraArgs: [--extra=x]
-  extraEnv: [{name: HTTPS_PROXY, value: "http://proxy:3128"}]
-  extraVolumes: [{name: extra, emptyDir: {}}]
-  extraVolumeMounts: [{name: extra, mountPath: /extra}]
-  podAnnotations: {example.com/note: a, prometheus.io/scrape: "false"}
-  podLabels: {zone: a, app.kubernetes.io/component: other}
-  nodeSelector: {pool: system}
-  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: Exists}]}]}}}
-  tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}]
-  topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
+  <<: *options
   podDisruptionBudget: {maxUnavailable: 50%}
-host:
-  logLevel: 3
-  extraArgs: [--extra=x]
-  extraEnv: [{name: HTTPS_PROXY, value: "http://proxy:3128"}]
-  extraVolumes: [{name: extra, emptyDir: {}}]
-  extraVolumeMounts: [{name: extra, mountPath: /extra}]
-  podAnnotations: {example.com/note: a, prometheus.io/scrape: "false"}
-  podLabels: {zone: a, app.kubernetes.io/component: other}
-  nodeSelector: {pool: system}
-  affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: Exists}]}]}}}
-  tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists, effect: NoSchedule}]
-  topologySpreadConstraints: [{maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule}]
 claimsHost: {extraArgs: [--x], extraEnv: [{name: A, value: b}], extraVolumeMounts: [{name: extra, mountPath: /extra}]}
 extraContainers:
 - name: mine

@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,23 +82,37 @@ func documents(t *testing.T, file string) []string {
 // names.
 func (c cluster) startShim(t *testing.T, name, address string, edit func(extender map[string]any), config controlplane.SchedulerConfig) *controlplane.Outboard {
 	t.Helper()
-	parts := documents(t, "outboard.yaml")
-	shim := map[string]any{}
+	scheduler, shim := shimConfig(t, "outboard.yaml", address, "extender")
+	if edit != nil {
+		edit(shim["extender"].(map[string]any))
+	}
+	config.Text = scheduler
+	return c.runShim(t, shim, controlplane.OutboardOptions{Config: config, Name: name})
+}
+
+// shimConfig returns the two documents of an example, for this address without TLS; of the second one only these fields.
+func shimConfig(t *testing.T, file, address string, fields ...string) (scheduler string, shim map[string]any) {
+	t.Helper()
+	parts := documents(t, file)
 	if err := yaml.Unmarshal([]byte(parts[1]), &shim); err != nil {
 		t.Fatal(err)
 	}
 	extender := shim["extender"].(map[string]any)
 	extender["address"] = address
 	delete(extender, "tls")
-	if edit != nil {
-		edit(extender)
-	}
-	text, err := yaml.Marshal(map[string]any{"extender": extender})
+	maps.DeleteFunc(shim, func(field string, _ any) bool { return !slices.Contains(fields, field) })
+	return parts[0], shim
+}
+
+// runShim starts Outboard until the test ends.
+func (c cluster) runShim(t *testing.T, shim map[string]any, options controlplane.OutboardOptions) *controlplane.Outboard {
+	t.Helper()
+	text, err := yaml.Marshal(shim)
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Text = parts[0]
-	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{Config: config, Name: name, Shim: string(text), ShimArgs: []string{"--v=2"}})
+	options.Shim, options.ShimArgs = string(text), []string{"--v=2"}
+	outboard, err := c.StartOutboard(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +128,23 @@ func (c cluster) startShim(t *testing.T, name, address string, edit func(extende
 // startKubeScheduler starts the real kube-scheduler with the example's extender, edited.
 func (c cluster) startKubeScheduler(t *testing.T, edit func(extender map[string]any)) *controlplane.KubeScheduler {
 	t.Helper()
+	return c.runKubeScheduler(t, "kube-scheduler.yaml", edit)
+}
+
+// runKubeScheduler starts it with a file of the example, each of whose extenders is without TLS and edited, until the
+// test ends.
+func (c cluster) runKubeScheduler(t *testing.T, file string, edit func(extender map[string]any)) *controlplane.KubeScheduler {
+	t.Helper()
 	config := map[string]any{}
-	if err := yaml.Unmarshal([]byte(documents(t, "kube-scheduler.yaml")[0]), &config); err != nil {
+	if err := yaml.Unmarshal([]byte(documents(t, file)[0]), &config); err != nil {
 		t.Fatal(err)
 	}
-	extender := config["extenders"].([]any)[0].(map[string]any)
-	delete(extender, "tlsConfig")
-	extender["enableHTTPS"] = false
-	edit(extender)
+	for _, entry := range config["extenders"].([]any) {
+		extender := entry.(map[string]any)
+		delete(extender, "tlsConfig")
+		extender["enableHTTPS"] = false
+		edit(extender)
+	}
 	text, err := yaml.Marshal(config)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	controlplane "outboard.dev/integration/control_plane"
 )
@@ -67,58 +66,15 @@ status: {capacity: &n {cpu: "4", memory: 16Gi, pods: "110"}, allocatable: *n}}`,
 // startBindingShim starts Outboard with outboard-binds.yaml. A bind may wait for 8 s.
 func (c keptState) startBindingShim(t *testing.T, address string) {
 	t.Helper()
-	parts := documents(t, "outboard-binds.yaml")
-	var shim map[string]any
-	if err := yaml.Unmarshal([]byte(parts[1]), &shim); err != nil {
-		t.Fatal(err)
-	}
-	extender := shim["extender"].(map[string]any)
-	extender["address"], extender["bindDeadline"] = address, "8s"
-	delete(extender, "tls")
-	text, err := yaml.Marshal(map[string]any{"extender": extender, "customResources": shim["customResources"]})
-	if err != nil {
-		t.Fatal(err)
-	}
-	outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
-		Config: controlplane.SchedulerConfig{Text: parts[0]}, Shim: string(text), ShimArgs: []string{"--v=2"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of the shim's log:\n%s", outboard.Shim.LogTail())
-		}
-		outboard.Stop()
-	})
+	scheduler, shim := shimConfig(t, "outboard-binds.yaml", address, "extender", "customResources")
+	shim["extender"].(map[string]any)["bindDeadline"] = "8s"
+	c.runShim(t, shim, controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: scheduler}})
 }
 
 // startSchedulerThatBinds starts the real kube-scheduler with kube-scheduler-binds.yaml.
 func (c keptState) startSchedulerThatBinds(t *testing.T, address string) {
 	t.Helper()
-	var config map[string]any
-	if err := yaml.Unmarshal([]byte(documents(t, "kube-scheduler-binds.yaml")[0]), &config); err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range config["extenders"].([]any) {
-		extender := entry.(map[string]any)
-		extender["urlPrefix"], extender["enableHTTPS"] = "http://"+address, false
-		delete(extender, "tlsConfig")
-	}
-	text, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	scheduler, err := c.StartKubeScheduler(t.Context(), controlplane.SchedulerConfig{Text: string(text)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("end of kube-scheduler's log:\n%s", scheduler.Process.LogTail())
-		}
-		scheduler.Stop()
-	})
+	c.runKubeScheduler(t, "kube-scheduler-binds.yaml", func(extender map[string]any) { extender["urlPrefix"] = "http://" + address })
 }
 
 // cpuPod is a pod without a schedulerName, so of kube-scheduler; one of three CPUs fits a node.
