@@ -88,7 +88,7 @@ void MetricsSampler::SampleHosts(const hosts::HostRegistry& hosts) {
   }
 }
 
-void MetricsSampler::SampleConfig(const config::Config& config) {
+void MetricsSampler::WatchCertificates(const config::Config& config) {
   std::vector<std::string> files;
   for (const config::HostSpec& host : config.shim.hosts) {
     if (host.tls.has_value()) files.insert(files.end(), {host.tls->cert_file, host.tls->ca_file});

@@ -31,8 +31,8 @@ class MetricsSampler {
 
   void SampleScheduler(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
   void SampleHosts(const hosts::HostRegistry& hosts);
-  // Whose certificates are watched.
-  void SampleConfig(const config::Config& config);
+  // Those of the configuration, from now on.
+  void WatchCertificates(const config::Config& config);
   void SampleWrites(const bind::ApiWriterStats& writes, const bind::EventRecorderStats& events);
   // `undecoded`: how many objects exist but cannot be decoded.
   void SampleInformer(const std::string& resource, size_t objects, size_t undecoded,

@@ -383,6 +383,7 @@ void ShimProcess::StartElector() {
 
 absl::Status ShimProcess::Start() {
   config_status_.Started(*config_);
+  sampler_.WatchCertificates(*config_);
   if (const RefusedFile& refused = options_.refused; !refused.problems.empty()) {
     reload_failed_ = is_kept_ = true;
     config_status_.Refused(config_file_, refused.sha256, refused.problems, RunningText(),
@@ -472,7 +473,6 @@ void ShimProcess::RunOnce(absl::Time now) {
 void ShimProcess::SampleMetrics() {
   sampler_.SampleScheduler(scheduler_, *cluster_);
   sampler_.SampleHosts(host_registry_);
-  sampler_.SampleConfig(*config_);
   sampler_.SampleWrites(writer_.stats(), events_.stats());
   const auto sample = [this](const auto& informer) {
     sampler_.SampleInformer(informer.name(), informer.objects(), informer.undecoded().size(),

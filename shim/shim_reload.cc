@@ -155,6 +155,7 @@ absl::Status ShimProcess::Apply(std::shared_ptr<const config::Config> next, absl
   connector_->SetConfig(config_->shim);
   object_informers_.SetCustomResources(WatchedResources(*config_));
   ConfigureUnknownProfiles(now);
+  sampler_.WatchCertificates(*config_);
   is_kept_ = config_->file == options_.last_good_file;
   return absl::OkStatus();
 }
