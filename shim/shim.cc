@@ -187,6 +187,7 @@ ShimProcess::~ShimProcess() {
   // The elector's thread begins the endpoints, and these ask the elector whether it leads.
   if (elector_ != nullptr) elector_->Stop();
   leader_endpoints_ = nullptr;
+  host_pods_ = nullptr;
   elector_ = nullptr;
   connector_ = nullptr;
   pods_.Stop();
@@ -429,6 +430,7 @@ absl::Status ShimProcess::Start() {
               host_registry_.OnSilent(host, instance, silence, now);
             });
           }});
+  StartHostPods();
   host_registry_.SetCallbacks(
       {[this](const std::string& address) { connector_->NeedsHandshake(address); },
        [this](const std::string& address) { connector_->Retire(address); },
@@ -461,6 +463,7 @@ void ShimProcess::RunOnce(absl::Time now) {
   if (now - sampled_ >= kSamplePeriod || reload_wanted_) {
     sampled_ = now;
     SampleMetrics();
+    host_pods_->Tick(host_registry_.Describe(), now);
     CheckConfigFile(now);
     CheckProfiles(now);
     ReportUnknownProfiles(now);

@@ -154,4 +154,33 @@ absl::Status ShimProcess::Command(const http::HostCommand& command) {
   return ended.value_or(NotInTime());
 }
 
+void ShimProcess::StartHostPods() {
+  host_pods_ = std::make_unique<host_pods::HostPods>(
+      &client_,
+      host_pods::HostPods::Callbacks{
+          [this](auto work) { task_queue_.Post(std::move(work)); },
+          [this](std::vector<hosts::Endpoint> found) { connector_->SetPods(std::move(found)); },
+          [this](const host_pods::HostPod& pod, const host_pods::Readiness& written,
+                 absl::Time now) { RecordHostReadiness(pod, written, now); },
+          [this] { return Leading(); }, absl::Now});
+  host_pods_->SetConfig(config_->shim);
+}
+
+void ShimProcess::RecordHostReadiness(const host_pods::HostPod& pod,
+                                      const host_pods::Readiness& written, absl::Time now) {
+  const bool is_ready = written.status == "True";
+  // What is only awaited is not worth an event.
+  if (!is_ready && written.reason != "Refused" && written.reason != "Quarantined") return;
+  bind::ObjectEvent event;
+  event.object_namespace = pod.pod_namespace;
+  event.object_name = pod.name;
+  event.object_uid = pod.uid();
+  event.profile = kReporter;
+  event.type = is_ready ? "Normal" : "Warning";
+  event.reason = is_ready ? "HostReady" : "HostRefused";
+  event.action = "ReplaceHost";
+  event.note = written.message;
+  self_events_.Record(std::move(event), now);
+}
+
 }  // namespace outboard::shim

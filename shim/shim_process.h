@@ -25,6 +25,7 @@
 #include "shim/extender/extender_handler.h"
 #include "shim/heartbeat.h"
 #include "shim/host_call_metrics.h"
+#include "shim/host_pods/host_pods.h"
 #include "shim/hostless_leader.h"
 #include "shim/hosts/host_connector.h"
 #include "shim/hosts/host_loop.h"
@@ -121,6 +122,9 @@ class ShimProcess final : public Shim {
   void StartElector();
   // Errors: INVALID_ARGUMENT: the pod's addresses are missing or not served.
   absl::Status CreateLeaderEndpoints(const std::string& pod_ips);
+  void StartHostPods();
+  void RecordHostReadiness(const host_pods::HostPod& pod, const host_pods::Readiness& written,
+                           absl::Time now);
   void OnHandshake(const hosts::Endpoint& endpoint, hosts::HostConnection connection,
                    absl::Time now);
   // Called by the HTTP server's threads. Each call waits for the scheduling thread.
@@ -197,6 +201,7 @@ class ShimProcess final : public Shim {
   NamespaceInformer namespaces_;
   informer::ObjectInformers object_informers_;
   std::unique_ptr<hosts::HostConnector> connector_;
+  std::unique_ptr<host_pods::HostPods> host_pods_;
   std::unique_ptr<leader::LeaseElector> elector_;
   std::unique_ptr<leader::LeaderEndpoints> leader_endpoints_;  // null: not configured
   // The status servers; `server_` listens on loopback only. Reviews have their own API client, so

@@ -24,8 +24,6 @@ constexpr absl::Duration kUnknownProfilesPeriod = absl::Seconds(5);
 // Events about pods of unknown profiles at a time: failed pods' own events come first.
 constexpr size_t kUnknownProfileEvents = 100;
 constexpr size_t kMaxWaitingSelfEvents = 16;
-// The reporter of events that no profile causes.
-constexpr char kReporter[] = "outboard-shim";
 
 // Those of `config`, and of `more` what it does not have.
 std::vector<kube::CustomResourceName> AllResources(const config::Config& config,
@@ -153,6 +151,7 @@ absl::Status ShimProcess::Apply(std::shared_ptr<const config::Config> next, absl
   observer_.SetLabels(config_->shim.metrics);
   scheduler_.ChangeProfileNames(ProfileNames(*config_), now);
   connector_->SetConfig(config_->shim);
+  host_pods_->SetConfig(config_->shim);
   object_informers_.SetCustomResources(WatchedResources(*config_));
   ConfigureUnknownProfiles(now);
   sampler_.WatchCertificates(*config_);

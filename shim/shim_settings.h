@@ -14,6 +14,9 @@
 
 namespace outboard::shim {
 
+// The reporter of events that no profile causes.
+inline constexpr char kReporter[] = "outboard-shim";
+
 // Identifies one version of a file. All zero: the file does not exist.
 struct FileStamp {
   uint64_t inode = 0;

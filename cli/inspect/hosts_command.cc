@@ -48,6 +48,12 @@ std::string ShadowText(const Json& instance) {
                       differ.empty() ? "nothing" : absl::StrJoin(differ, ", "), " differed)");
 }
 
+// The pod that the instance was found by.
+std::string PodText(const Json& instance) {
+  const std::string pod = instance.value("pod", "");
+  return pod.empty() ? "" : absl::StrCat("pod ", pod, ": ");
+}
+
 std::string WarningText(const Json& instance) {
   const std::string warning = instance.value("warning", "");
   return warning.empty() ? "" : absl::StrCat("; warning: ", warning);
@@ -148,13 +154,14 @@ absl::StatusOr<std::string> HostsTable(const std::string& json) {
   for (const Json& instance : parsed["instances"]) {
     const int64_t behind = instance.value("sentVersion", int64_t{0}) -
                            instance.value("acknowledgedVersion", int64_t{0});
-    rows.push_back(
-        {instance.value("host", ""), instance.value("instance", ""),
-         absl::StrCat(instance.value("state", ""),
-                      instance.value("heldBack", false) ? " (held back)" : ""),
-         http::Age(now - http::TimeOf(instance.value("since", ""))), instance.value("build", ""),
-         absl::StrCat(behind), absl::StrCat(instance.value("failures", int64_t{0})),
-         absl::StrCat(instance.value("why", ""), ShadowText(instance), WarningText(instance))});
+    rows.push_back({instance.value("host", ""), instance.value("instance", ""),
+                    absl::StrCat(instance.value("state", ""),
+                                 instance.value("heldBack", false) ? " (held back)" : ""),
+                    http::Age(now - http::TimeOf(instance.value("since", ""))),
+                    instance.value("build", ""), absl::StrCat(behind),
+                    absl::StrCat(instance.value("failures", int64_t{0})),
+                    absl::StrCat(PodText(instance), instance.value("why", ""), ShadowText(instance),
+                                 WarningText(instance))});
   }
   const std::string follower =
       parsed.contains("leader") ? http::FollowerNote(parsed.value("leader", "")) : "";

@@ -107,8 +107,6 @@ func podTemplate(t *testing.T, object *unstructured.Unstructured) *corev1.PodTem
 	switch object.GetKind() {
 	case "Deployment":
 		return &as[appsv1.Deployment](t, object).Spec.Template
-	case "StatefulSet":
-		return &as[appsv1.StatefulSet](t, object).Spec.Template
 	case "Pod":
 		pod := as[corev1.Pod](t, object)
 		return &corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
@@ -181,13 +179,13 @@ func TestTheChartsPodOptions(t *testing.T) {
 			values := parsed(t, everyValue)
 			values["mode"] = mode
 			all, _ := release(t, values, "outboard", namespace)
-			kinds := map[string]string{"shim": "Deployment"}
+			components := []string{"shim"}
 			if mode == "mtls" {
-				kinds["host"] = "StatefulSet"
+				components = append(components, "host")
 			}
-			for component, kind := range kinds {
+			for _, component := range components {
 				name := "outboard-" + component
-				template := podTemplate(t, find(t, all, kind, name))
+				template := podTemplate(t, find(t, all, "Deployment", name))
 				pod := template.Spec
 				for what, pair := range map[string][2]any{
 					"labels": {template.Labels, map[string]string{"app.kubernetes.io/name": "outboard", "app.kubernetes.io/instance": "outboard",
@@ -216,7 +214,7 @@ func TestTheChartsPodOptions(t *testing.T) {
 				"shim": "registry.example.com/mirror/outboard-shim:v9@sha256:" + strings.Repeat("0123456789abcdef", 4), "mine": "registry.example.com/mine:1"}
 			hostPod := shim
 			if mode == "mtls" {
-				hostPod = podTemplate(t, find(t, all, "StatefulSet", "outboard-host")).Spec
+				hostPod = podTemplate(t, find(t, all, "Deployment", "outboard-host")).Spec
 			}
 			for name, image := range map[string]string{"host": "registry.example.com/mirror/outboard-host:v9", "claims": "other.example.com/claims:v8"} {
 				if c := container(t, hostPod, name); c.Image != image {

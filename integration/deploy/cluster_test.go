@@ -53,6 +53,7 @@ type cluster struct {
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	warnings *warnings
+	hosts    *networkHosts // once they were started
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -155,7 +156,7 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 			}
 			want := 0
 			for _, object := range all {
-				if kind := object.GetKind(); kind == "Deployment" || kind == "StatefulSet" {
+				if object.GetKind() == "Deployment" {
 					replicas, _, err := unstructured.NestedFloat64(object.Object, "spec", "replicas") // YAML numbers are float64.
 					if err != nil {
 						t.Fatal(err)
@@ -191,7 +192,7 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 // version changes with the object, except for its status, which controllers write at any time.
 func version(object *unstructured.Unstructured) string {
 	switch object.GetKind() {
-	case "Deployment", "StatefulSet", "DaemonSet", "ValidatingAdmissionPolicy", "PodDisruptionBudget", "FlowSchema":
+	case "Deployment", "DaemonSet", "ValidatingAdmissionPolicy", "PodDisruptionBudget", "FlowSchema":
 		return fmt.Sprint("generation ", object.GetGeneration())
 	case "Secret": // The token's controller fills it.
 		return fmt.Sprint(object.GetLabels())
@@ -454,7 +455,8 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if shim["socketDirectory"] != nil {
 		c.startSidecars(bin, shim)
 	} else {
-		c.startNetworkHosts(bin, all, shim)
+		c.hosts = c.startNetworkHosts(bin, shim)
+		c.hosts.awaitHosts(all)
 	}
 	shim["secureServing"].(map[string]any)["address"] = address
 	if change != nil {

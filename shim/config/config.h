@@ -102,13 +102,24 @@ struct HostTls {
   std::string server_name;  // empty: the host part of the address
 };
 
+// Pods of the cluster, each of which is an instance of a host.
+struct HostPodsSpec {
+  std::string pod_namespace;
+  std::string selector;  // of labels, as of `kubectl get pods --selector`
+  int32_t port = 0;
+
+  friend bool operator==(const HostPodsSpec&, const HostPodsSpec&) = default;
+};
+
 struct HostSpec {
   std::string name;
-  // "unix:PATH" or "HOST:PORT"; empty: instances are found in the socket directory.
+  // "unix:PATH" or "HOST:PORT"; empty: see `pods`.
   std::string address;
   // Of further instances, each like `address`.
   std::vector<std::string> other_addresses;
-  std::optional<HostTls> tls;  // required for HOST:PORT, invalid for unix
+  // Without an address and this: instances are found in the socket directory.
+  std::optional<HostPodsSpec> pods;
+  std::optional<HostTls> tls;  // required for HOST:PORT and pods, invalid for unix
   // HOST:PORT on this machine where the host serves its metrics; empty: the page has none of it.
   std::string metrics_address;
   Location where;

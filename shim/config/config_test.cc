@@ -334,6 +334,25 @@ TEST(ParseConfig, ShimErrors) {
        "f.yaml:3:19: hosts[0].addresses: expected unix:PATH or HOST:PORT, got \"nowhere\""},
       {"hosts: [{name: a, address: 'unix:/s', addresses: ['unix:/t']}]\n",
        "f.yaml:3:39: hosts[0].addresses: specify either address or addresses"},
+      {"hosts: [{name: a, pods: {namespace: ns, selector: 'x.io/a=b,c=', port: 1}, tls: {caFile: "
+       "a, "
+       "certFile: b, keyFile: c, serverName: d}}]\n",
+       nullptr},
+      {"hosts: [{name: a, pods: {namespace: ns, selector: a=b, port: 1}, tls: {caFile: a, "
+       "certFile: "
+       "b, keyFile: c}}]\n",
+       "f.yaml:3:25: hosts[0].pods: requires tls: {caFile, certFile, keyFile, serverName}; the "
+       "certificate cannot name each pod's address"},
+      {"hosts: [{name: a, pods: {namespace: ns, selector: 'a in (b)', port: 1}, tls: {caFile: a, "
+       "certFile: b, keyFile: c, serverName: d}}]\n",
+       "f.yaml:3:41: hosts[0].pods.selector: expected labels of pods, KEY=VALUE or several joined "
+       "by commas, got \"a in (b)\""},
+      {"hosts: [{name: a, pods: {namespace: ns, selector: a=b}, tls: {caFile: a, certFile: b, "
+       "keyFile: c, serverName: d}}]\n",
+       "f.yaml:3:25: hosts[0].pods.port: Required value: a port from 1 to 65535"},
+      {"hosts: [{name: a, address: 'h:1', pods: {namespace: ns, selector: a=b, port: 1}, tls: "
+       "{caFile: a, certFile: b, keyFile: c, serverName: d}}]\n",
+       "f.yaml:3:41: hosts[0].pods: specify either pods or an address"},
       {"hosts: [{name: a, address: 'unix:/s', metricsAddress: '0.0.0.0:1'}]\n",
        "f.yaml:3:39: hosts[0].metricsAddress: expected 127.0.0.1:PORT or [::1]:PORT, got "
        "\"0.0.0.0:1\""},

@@ -2,6 +2,7 @@
 #ifndef OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
 #define OUTBOARD_SHIM_CONFIG_DOCUMENTS_H_
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +17,15 @@ namespace outboard::config {
 void ReadSchedulerConfig(MapReader& reader, SchedulerConfig* out,
                          std::vector<std::string>* warnings);
 void ReadShimConfig(MapReader& reader, ShimConfig* out, std::vector<std::string>* warnings);
+
+// `hosts` of a ShimConfiguration, whose socket directory was read before.
+void ReadHosts(MapReader& reader, ShimConfig* out);
+
+// Maximum length of a Unix socket path on Linux.
+inline constexpr size_t kMaxSocketPath = 107;
+
+// Kubernetes' syntax of a label's value, and of the name part of its key.
+bool IsLabelText(absl::string_view text);
 
 // The defaults for a file without KubeSchedulerConfiguration.
 SchedulerConfig DefaultSchedulerConfig();

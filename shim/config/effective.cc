@@ -157,6 +157,13 @@ void EmitShim(YAML::Emitter& out, const ShimConfig& shim) {
       addresses.insert(addresses.begin(), host.address);
       Texts(out, "addresses", addresses);
     }
+    if (host.pods.has_value()) {
+      out << YAML::Key << "pods" << YAML::Value << YAML::BeginMap;
+      Text(out, "namespace", host.pods->pod_namespace);
+      Text(out, "selector", host.pods->selector);
+      Field(out, "port", host.pods->port);
+      out << YAML::EndMap;
+    }
     Text(out, "metricsAddress", host.metrics_address);
     if (host.tls.has_value()) {
       out << YAML::Key << "tls" << YAML::Value << YAML::BeginMap;

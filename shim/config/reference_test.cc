@@ -52,7 +52,8 @@ profiles:
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
 hosts: [{name: a, metricsAddress: "127.0.0.1:9"}, {name: t, address: "h:1", tls: {caFile: a, certFile: b, keyFile: c, serverName: d}},
-        {name: u, addresses: ["unix:/u", "unix:/v"]}]
+        {name: u, addresses: ["unix:/u", "unix:/v"]},
+        {name: p, pods: {namespace: ns, selector: "a=b", port: 7}, tls: {caFile: a, certFile: b, keyFile: c, serverName: d}}]
 socketDirectory: /run/s
 allowedUids: [7]
 replacement: {shadowCycles: 1, shadowTimeout: 1s, keepWarm: 2m, rollbackFailures: 3}

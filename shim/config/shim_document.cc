@@ -17,117 +17,12 @@
 namespace outboard::config {
 namespace {
 
-// Maximum length of a Unix socket path on Linux.
-constexpr size_t kMaxSocketPath = 107;
 // Each type is a value of a metric's label, and each key is looked up in every pod that waited.
 constexpr size_t kMaxWorkloadTypes = 32;
 constexpr size_t kMaxJobNameLabels = 16;
 // Each is copied from every container that has it.
 constexpr size_t kMaxEnvironmentVariables = 256;
 constexpr size_t kMaxEnvironmentVariableBytes = 256;
-
-void ReadTls(MapReader& reader, HostTls* out) {
-  const std::pair<const char*, std::string*> files[] = {
-      {"caFile", &out->ca_file}, {"certFile", &out->cert_file}, {"keyFile", &out->key_file}};
-  for (const auto& [key, value] : files) {
-    reader.String(key, value);
-    if (value->empty()) reader.problems().Add(reader.where(key), "Required value");
-  }
-  reader.String("serverName", &out->server_name);
-}
-
-void CheckHostAddress(MapReader& reader, const Location& where, const std::string& address,
-                      const HostSpec& host) {
-  if (absl::StartsWith(address, "unix:")) {
-    const size_t length = address.size() - 5;
-    if (length == 0 || length > kMaxSocketPath) {
-      reader.problems().Add(where, absl::StrCat("a socket path must have 1 to ", kMaxSocketPath,
-                                                " bytes, not ", length));
-    }
-    if (host.tls.has_value()) {
-      reader.problems().Add(reader.where("tls"),
-                            "not supported for Unix sockets; file permissions control access");
-    }
-    return;
-  }
-  std::string name;
-  int port = 0;
-  if (!SplitHostPort(address, &name, &port) || name.empty() || port == 0) {
-    reader.problems().Add(where,
-                          absl::StrCat("expected unix:PATH or HOST:PORT, got \"", address, "\"",
-                                       absl::StartsWith(address, "/")
-                                           ? absl::StrCat("; did you mean unix:", address, "?")
-                                           : ""));
-  } else if (!host.tls.has_value()) {
-    reader.problems().Add(where, "a network address requires tls: {caFile, certFile, keyFile}");
-  }
-}
-
-// `address`, or `addresses` of several instances. `seen`: those of other hosts.
-void ReadHostAddresses(MapReader& entry, const ShimConfig& shim, std::set<std::string>* seen,
-                       HostSpec* host) {
-  std::vector<std::string> addresses;
-  entry.String("address", &host->address);
-  const bool is_list = entry.StringList("addresses", &addresses) && !addresses.empty();
-  if (is_list && !host->address.empty())
-    entry.problems().Add(entry.where("addresses"), "specify either address or addresses");
-  if (!is_list && !host->address.empty()) addresses = {host->address};
-  if (addresses.empty() && shim.socket_directory.empty())
-    entry.problems().Add(entry.where("address"), "Required value without a socketDirectory");
-  const Location where = entry.where(is_list ? "addresses" : "address");
-  for (const std::string& address : addresses) {
-    CheckHostAddress(entry, where, address, *host);
-    if (!seen->insert(address).second)
-      entry.problems().Add(where, absl::StrCat("Duplicate value: \"", address, "\""));
-  }
-  if (!is_list) return;
-  host->address = addresses.front();
-  host->other_addresses.assign(addresses.begin() + 1, addresses.end());
-}
-
-// Kubernetes' syntax of a label's value, and of the name part of its key.
-bool IsLabelText(absl::string_view text) {
-  const auto ends_well = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
-  return !text.empty() && text.size() <= 63 && ends_well(text.front()) && ends_well(text.back()) &&
-         std::all_of(text.begin(), text.end(),
-                     [&](char c) { return ends_well(c) || c == '-' || c == '_' || c == '.'; });
-}
-
-// The shim relays what is there to readers that it has authorized, so it must be this machine.
-void ReadMetricsAddress(MapReader& reader, std::string* out) {
-  std::string host;
-  int port = 0;
-  if (!reader.String("metricsAddress", out) || out->empty()) return;
-  if (!SplitHostPort(*out, &host, &port) || !IsLoopback(host) || port == 0) {
-    reader.problems().Add(
-        reader.where("metricsAddress"),
-        absl::StrCat("expected 127.0.0.1:PORT or [::1]:PORT, got \"", *out, "\""));
-  }
-}
-
-void ReadHosts(MapReader& reader, ShimConfig* out) {
-  std::set<std::string> names;
-  std::set<std::string> addresses;
-  reader.MapList("hosts", [&](MapReader& entry) {
-    HostSpec host;
-    host.where = entry.where();
-    if (!entry.String("name", &host.name) || host.name.empty()) {
-      entry.problems().Add(entry.where("name"), "Required value");
-    } else if (!IsLabelText(host.name)) {
-      // It is part of sockets' names, of commands and of metrics.
-      entry.problems().Add(entry.where("name"),
-                           absl::StrCat("expected letters, digits, -, _ and ., at most 63, got \"",
-                                        host.name, "\""));
-    } else if (!names.insert(host.name).second) {
-      entry.problems().Add(entry.where("name"),
-                           absl::StrCat("Duplicate value: \"", host.name, "\""));
-    }
-    entry.Map("tls", [&](MapReader& tls) { ReadTls(tls, &host.tls.emplace()); });
-    ReadHostAddresses(entry, *out, &addresses, &host);
-    ReadMetricsAddress(entry, &host.metrics_address);
-    out->hosts.push_back(std::move(host));
-  });
-}
 
 void ReadDeadlines(MapReader& reader, Deadlines* out) {
   const std::pair<const char*, absl::Duration*> fields[] = {{"cycle", &out->cycle},

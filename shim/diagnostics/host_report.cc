@@ -53,6 +53,7 @@ std::string ToJson(const HostReport& report) {
                  {"acknowledgedVersion", view.acknowledged_version},
                  {"failures", view.failures},
                  {"heldBack", view.held_back}};
+    if (!view.pod.empty()) json["pod"] = view.pod;
     if (!view.warning.empty()) json["warning"] = view.warning;
     if (view.shadow.cycles > 0) json["shadow"] = ToJson(view.shadow);
     out["instances"].push_back(std::move(json));

@@ -26,6 +26,8 @@ struct Endpoint {
   std::optional<config::HostTls> tls;
   // Of a socket found in the directory: another file there is another endpoint.
   uint64_t inode = 0;
+  // Of an instance found by its pod: NAMESPACE/NAME, uid. Another pod there is another endpoint.
+  std::string pod{}, pod_uid{};
 };
 
 // A channel to `address` that shares nothing with channels to other instances, so that a restarted

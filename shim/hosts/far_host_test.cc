@@ -155,6 +155,38 @@ TEST_F(FarHostTest, IsReachedOverASlowLink) {
   EXPECT_EQ(host->identity.instance(), "far-1");
 }
 
+// An instance that is found by its pod is called from then on, and again where another pod has the
+// address.
+TEST_F(FarHostTest, IsFoundByItsPod) {
+  absl::Mutex mu;
+  std::vector<std::string> pods;
+  HostConnector::Callbacks callbacks;
+  callbacks.on_handshake = [&](const Endpoint& endpoint, const HostConnection& connection) {
+    absl::MutexLock lock(&mu);
+    pods.push_back(absl::StrCat(endpoint.pod, " ", connection.identity.instance()));
+  };
+  callbacks.on_ready = [](const std::string&, const std::string&, const v1beta1::ProbeResponse&) {};
+  callbacks.on_draining = callbacks.on_gone = [](const std::string&, const std::string&) {};
+  HostConnector connector(config::ShimConfig(), callbacks);
+  const auto await = [&](const std::vector<std::string>& wanted) {
+    absl::MutexLock lock(&mu);
+    const auto as_wanted = [&] { return pods == wanted; };
+    EXPECT_TRUE(mu.AwaitWithTimeout(absl::Condition(&as_wanted), absl::Minutes(1)))
+        << ::testing::PrintToString(pods);
+  };
+  Endpoint first = endpoint();
+  first.pod = "ns/a";
+  first.pod_uid = "1";
+  connector.SetPods({first});
+  await({"ns/a far-1"});
+  connector.SetPods({first});
+  Endpoint second = first;
+  second.pod = "ns/b";
+  second.pod_uid = "2";
+  connector.SetPods({second});
+  await({"ns/a far-1", "ns/b far-1"});
+}
+
 // Its connections do not end, or those to it are refused by another machine on the way.
 TEST_F(FarHostTest, ThatVanishesIsReportedUntilItAnswers) {
   config::ShimConfig config;

@@ -64,6 +64,13 @@ void HostConnector::SetConfig(const config::ShimConfig& config) {
   changed_.Notify();
 }
 
+void HostConnector::SetPods(std::vector<Endpoint> pods) {
+  absl::MutexLock lock(&mu_);
+  pods_ = std::move(pods);
+  poked_ = true;
+  changed_.Notify();
+}
+
 void HostConnector::NeedsHandshake(const std::string& address) {
   absl::MutexLock lock(&mu_);
   const auto it = known_.find(address);
@@ -140,19 +147,22 @@ void HostConnector::ScanDirectory() {
   logged_problems_ = std::set<std::string>(problems.begin(), problems.end());
 
   absl::MutexLock lock(&mu_);
+  found.insert(found.end(), pods_.begin(), pods_.end());
   std::set<std::string> addresses;
   for (Endpoint& endpoint : found) {
     addresses.insert(endpoint.address);
     KnownEndpoint& entry = known_[endpoint.address];
-    if (entry.is_configured ||
-        (!entry.endpoint.address.empty() && entry.endpoint.inode == endpoint.inode)) {
+    if (entry.is_configured) continue;
+    if (!entry.endpoint.address.empty() && entry.endpoint.host == endpoint.host &&
+        entry.endpoint.inode == endpoint.inode && entry.endpoint.pod_uid == endpoint.pod_uid) {
+      entry.endpoint.tls = std::move(endpoint.tls);
       continue;
     }
     entry = KnownEndpoint();
     entry.endpoint = std::move(endpoint);
   }
-  // A deleted socket without a connected host is forgotten. A connected host continues without its
-  // socket.
+  // A deleted socket or pod without a connected host is forgotten. A connected host continues
+  // without: its calls and probes show when it ends.
   for (auto it = known_.begin(); it != known_.end();) {
     const KnownEndpoint& entry = it->second;
     const bool is_gone = !entry.is_configured && addresses.count(it->first) == 0;

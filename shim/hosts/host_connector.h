@@ -49,6 +49,8 @@ class HostConnector {
 
   // Call after the configuration changed.
   void SetConfig(const config::ShimConfig& config);
+  // All instances that were found by their pods.
+  void SetPods(std::vector<Endpoint> pods);
   // The connection to this address is gone, or it was retired and is wanted again: handshake with
   // the process that answers there now.
   void NeedsHandshake(const std::string& address);
@@ -61,7 +63,7 @@ class HostConnector {
 
   struct KnownEndpoint {
     Endpoint endpoint;
-    bool is_configured = false;  // else found in the directory
+    bool is_configured = false;  // else found in the directory, or by its pod
     bool connected = false;
     bool retired = false;
     absl::Time answered = absl::InfinitePast();  // its last handshake
@@ -72,7 +74,7 @@ class HostConnector {
         absl::InfiniteFuture();  // InfiniteFuture: the last probe was answered
   };
   void Run();
-  // Adds new sockets of the directory, and removes deleted ones.
+  // Adds new sockets of the directory and new pods, and removes those that are gone.
   void ScanDirectory();
   void TryHandshake(const KnownEndpoint& entry);
   void Probe(const KnownEndpoint& entry);
@@ -85,6 +87,7 @@ class HostConnector {
   SteadyCondition changed_;
   config::ShimConfig config_ ABSL_GUARDED_BY(mu_);
   std::map<std::string, KnownEndpoint> known_ ABSL_GUARDED_BY(mu_);  // by address
+  std::vector<Endpoint> pods_ ABSL_GUARDED_BY(mu_);                  // see SetPods
   bool stopping_ ABSL_GUARDED_BY(mu_) = false;
   bool poked_ ABSL_GUARDED_BY(mu_) = false;
   std::set<std::string> logged_problems_;  // already logged; of the thread

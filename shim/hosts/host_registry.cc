@@ -55,6 +55,17 @@ absl::string_view StateName(InstanceState state) {
   return "unknown";
 }
 
+namespace {
+
+// Whether instances that the configuration does not name may answer later, with other plugins.
+bool FindsInstances(const config::ShimConfig& shim) {
+  return !shim.socket_directory.empty() ||
+         std::any_of(shim.hosts.begin(), shim.hosts.end(),
+                     [](const config::HostSpec& spec) { return spec.pods.has_value(); });
+}
+
+}  // namespace
+
 HostRegistry::HostRegistry(std::shared_ptr<const config::Config> config, std::string session_id,
                            HostLoop* loop, scheduler::Scheduler* scheduler)
     : config_(std::move(config)),
@@ -188,7 +199,7 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
     absl::StatusOr<Plans> plans = PlansWith("", nullptr);
     if (!plans.ok()) {
       // A later host may serve the missing plugins.
-      if (all_answered && config_->shim.socket_directory.empty()) return plans.status();
+      if (all_answered && !FindsInstances(config_->shim)) return plans.status();
       LOG(WARNING) << "Profiles cannot be used yet; waiting for more hosts:\n"
                    << plans.status().message();
       return absl::OkStatus();

@@ -78,6 +78,7 @@ std::vector<HostRegistry::View> HostRegistry::Describe() const {
       view.host = name;
       view.instance = instance->id();
       view.address = instance->endpoint.address;
+      view.pod = instance->endpoint.pod;
       view.build = instance->identity.build();
       view.build_digest = instance->identity.build_digest();
       view.state = instance->state;

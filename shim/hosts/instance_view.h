@@ -25,6 +25,7 @@ absl::string_view StateName(InstanceState state);
 
 struct InstanceView {
   std::string host, instance, address, build, build_digest;
+  std::string pod;  // NAMESPACE/NAME, of an instance found by its pod
   InstanceState state = InstanceState::kWaiting;
   std::string why;      // the reason for the state
   std::string warning;  // the instance's own, and about its plugins and its configuration

@@ -45,7 +45,8 @@ class Informer : private ReflectorTarget {
         store_(handler),
         reflector_(client, *this,
                    ReflectorOptions{resource.name, resource.path, resource.field_selector,
-                                    resource.may_be_absent, resource.only_json, options}) {}
+                                    resource.label_selector, resource.may_be_absent,
+                                    resource.only_json, options}) {}
   ~Informer() override { Stop(); }
 
   void Start() { reflector_.Start(); }
@@ -57,7 +58,7 @@ class Informer : private ReflectorTarget {
   const ReflectorStats& stats() const { return reflector_.stats(); }
   // Events with an older version of an object than the store's.
   uint64_t stale_events() const { return stale_events_; }
-  // How often an object could not be decoded.
+  // Objects that could not be decoded.
   uint64_t rejected_objects() const { return rejected_objects_; }
   // Objects that exist, but whose last version could not be decoded.
   const UndecodedObjects& undecoded() const { return undecoded_; }
@@ -231,8 +232,7 @@ class Informer : private ReflectorTarget {
   std::atomic<uint64_t> rejected_objects_{0};
   std::atomic<size_t> objects_{0};
   UndecodedObjects undecoded_;
-
-  // Used by the reflector's thread only.
+  // Of the reflector's thread.
   kube::Decoder decoder_;
   Store<T> store_;
   Snapshot<T> snapshot_;

@@ -319,6 +319,7 @@ std::string Reflector::Query(const Step& step) const {
     separator = "&";
   };
   if (!options_.field_selector.empty()) add("fieldSelector", options_.field_selector);
+  if (!options_.label_selector.empty()) add("labelSelector", options_.label_selector);
   if (step.kind == Step::Kind::kList) {
     // Without resourceVersion: the most recent state, never an older one than before a restart.
     if (step.page_size > 0) add("limit", absl::StrCat(step.page_size));

@@ -73,6 +73,7 @@ struct ReflectorOptions {
   std::string name;
   std::string path;
   std::string field_selector;
+  std::string label_selector;
   // A 404 for the first list means an empty resource. It is not a failure, but is retried
   // like one.
   bool may_be_absent = false;

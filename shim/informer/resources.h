@@ -34,6 +34,7 @@ struct Resource {
   bool may_be_absent = false;
   // Request JSON only, even if the server offers protobuf.
   bool only_json = false;
+  std::string label_selector{};
 };
 
 // Pods that have not terminated, as kube-scheduler watches them: a terminated pod appears deleted.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	controlplane "outboard.dev/integration/control_plane"
@@ -327,7 +328,14 @@ func recreateNode(ctx context.Context, c *cluster, random *rand.Rand) bool {
 		return false
 	}
 	time.Sleep(logUniform(random, 0.02, 5)) // Its absence.
-	if err := insist(ctx, func(ctx context.Context) error { return c.createNode(ctx, i) }); err != nil {
+	err := insist(ctx, func(ctx context.Context) error {
+		err := c.createNode(ctx, i)
+		if apierrors.IsAlreadyExists(err) { // An earlier answer was lost.
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		c.Errorf("create a node again: %v", err)
 	}
 	return true

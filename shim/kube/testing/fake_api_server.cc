@@ -52,9 +52,23 @@ std::string KeyOf(const json& object) {
   return ns.empty() ? name : ns + "/" + name;
 }
 
-// Supports only the shim's selectors: field comparisons with = and !=.
-bool Matches(const json& object, const std::string& selector) {
+std::string QueryOf(const HttpRequest& request, const char* name) {
+  auto it = request.query.find(name);
+  return it == request.query.end() ? "" : it->second;
+}
+
+// Supports only the shim's selectors: field comparisons with = and !=, and labels with =.
+bool Matches(const json& object, const HttpRequest& request, const std::string& in_namespace) {
   if (object.is_null()) return false;
+  if (!in_namespace.empty() && Text(object, "/metadata/namespace") != in_namespace) return false;
+  const std::string labels = QueryOf(request, "labelSelector");
+  for (absl::string_view term : absl::StrSplit(labels, ',', absl::SkipEmpty())) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(term, absl::MaxSplits('=', 1));
+    const json metadata = object.value("metadata", json::object());
+    if (metadata.value("labels", json::object()).value(parts.first, "") != parts.second)
+      return false;
+  }
+  const std::string selector = QueryOf(request, "fieldSelector");
   for (absl::string_view term : absl::StrSplit(selector, ',', absl::SkipEmpty())) {
     const bool negative = absl::StrContains(term, "!=");
     const std::pair<std::string, std::string> parts =
@@ -64,11 +78,6 @@ bool Matches(const json& object, const std::string& selector) {
     if ((Text(object, pointer.c_str()) == parts.second) == negative) return false;
   }
   return true;
-}
-
-std::string QueryOf(const HttpRequest& request, const char* name) {
-  auto it = request.query.find(name);
-  return it == request.query.end() ? "" : it->second;
 }
 
 bool IsRequest(const std::string& method, const std::string& part, const std::string& its_method,
@@ -400,16 +409,11 @@ FakeApiServer::Answer FakeApiServer::List(const HttpRequest& request, const Targ
     if (version < compacted_) return Error(410, "Expired", "The provided continue is too old");
   }
   const size_t limit = std::atoll(QueryOf(request, "limit").c_str());
-  const std::string selector = QueryOf(request, "fieldSelector");
   json items = json::array();
   size_t index = 0;
   std::string next;
   for (const auto& [key, object] : objects_[target.resource]) {
-    if (!target.object_namespace.empty() &&
-        Text(object, "/metadata/namespace") != target.object_namespace) {
-      continue;
-    }
-    if (!Matches(object, selector)) continue;
+    if (!Matches(object, request, target.object_namespace)) continue;
     if (index++ < offset) continue;
     if (limit > 0 && items.size() == limit) {
       next = absl::StrCat(version, ":", offset + limit);
@@ -502,7 +506,9 @@ void FakeApiServer::Watch(const HttpRequest& request, const Target& target,
                           const std::optional<Fault>& fault, HttpConnection& connection) {
   const bool protobuf = WantsProtobuf(request, target.resource);
   const bool initial = QueryOf(request, "sendInitialEvents") == "true";
-  const std::string selector = QueryOf(request, "fieldSelector");
+  const auto matches = [&](const json& object) {
+    return Matches(object, request, target.object_namespace);
+  };
   auto frame = [protobuf](const std::string& type, const json& object) {
     return protobuf ? ProtobufFrame(type, object) : JsonFrame(type, object);
   };
@@ -527,7 +533,7 @@ void FakeApiServer::Watch(const HttpRequest& request, const Target& target,
     }
     if (initial) {
       for (const auto& [key, object] : objects_[target.resource]) {
-        if (Matches(object, selector)) first += frame("ADDED", object);
+        if (matches(object)) first += frame("ADDED", object);
       }
       if (initial_end_) first += bookmark(version_, true);
       position = version_;
@@ -562,8 +568,8 @@ void FakeApiServer::Watch(const HttpRequest& request, const Target& target,
       if (stopping_) return;
       for (const Event& event : history_) {
         if (event.version <= position || event.resource != target.resource) continue;
-        const bool now = event.type != "DELETED" && Matches(event.object, selector);
-        const bool before = Matches(event.old, selector);
+        const bool now = event.type != "DELETED" && matches(event.object);
+        const bool before = matches(event.old);
         if (!now && !before) continue;
         bytes += frame(now ? (before ? "MODIFIED" : "ADDED") : "DELETED", event.object);
       }

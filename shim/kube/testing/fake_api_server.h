@@ -49,7 +49,7 @@ struct RequestLog {
 };
 
 // Supports pods (with binding and status), nodes, namespaces, the kinds of object_kinds.h, leases
-// and events: get, list (limit and continue, pods' status.phase selector), watch (resume,
+// and events: get, list (limit and continue, the shim's selectors), watch (resume,
 // WatchList, bookmarks, timeoutSeconds), create, update and patch with resourceVersion checks,
 // delete; protobuf if requested and supported. Bindings are checked like in the real server: UID,
 // nodeName, deletion.

@@ -27,6 +27,11 @@ app.kubernetes.io/instance: {{ (index . 0).Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end }}
 
+{{- /* The pods of the hosts in mode mtls, as of kubectl's --selector. */}}
+{{- define "outboard.hostSelector" -}}
+app.kubernetes.io/name={{ include "outboard.name" . }},app.kubernetes.io/instance={{ .Release.Name }},app.kubernetes.io/component=host
+{{- end }}
+
 {{- define "outboard.labels" -}}
 {{ merge (include "outboard.selector" . | fromYaml) (index . 0).Values.commonLabels | toYaml }}
 {{- end }}

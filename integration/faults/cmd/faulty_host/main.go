@@ -5,6 +5,8 @@ package main
 
 import (
 	"cmp"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,6 +22,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -27,7 +30,10 @@ import (
 )
 
 var (
-	listen  = flag.String("listen", "", "unix:PATH")
+	listen  = flag.String("listen", "", "unix:PATH, or HOST:PORT with the three files")
+	cert    = flag.String("tls-cert", "", "the certificate")
+	key     = flag.String("tls-key", "", "its key")
+	clients = flag.String("tls-client-ca", "", "the authority of shims' certificates")
 	program = flag.String("host", "outboard-host", "the real host's program")
 	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), lying-reserve, or one of faults.go")
 	digest  = flag.String("digest", "", "the digest of its build; empty: the name of the fault. A quarantined digest is not tried again")
@@ -55,9 +61,13 @@ func main() {
 }
 
 func run() error {
-	path, isUnix := strings.CutPrefix(strings.ReplaceAll(*listen, "{instance}", cmp.Or(*digest, *fault)), "unix:")
-	if !isUnix {
-		return errors.New("--listen: want unix:PATH")
+	network, address := "tcp", *listen
+	if path, isUnix := strings.CutPrefix(strings.ReplaceAll(*listen, "{instance}", cmp.Or(*digest, *fault)), "unix:"); isUnix {
+		network, address = "unix", path
+	}
+	secured, err := security()
+	if err != nil {
+		return err
 	}
 	dir, err := os.MkdirTemp("", "faulty-host")
 	if err != nil {
@@ -79,13 +89,31 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	server := grpc.NewServer(grpc.ForceServerCodec(rawCodec{}), grpc.MaxRecvMsgSize(64<<20),
+	server := grpc.NewServer(grpc.Creds(secured), grpc.ForceServerCodec(rawCodec{}), grpc.MaxRecvMsgSize(64<<20),
 		grpc.UnknownServiceHandler(func(_ any, stream grpc.ServerStream) error { return pass(connection, stream) }))
-	listener, err := net.Listen("unix", path)
+	listener, err := net.Listen(network, address)
 	if err != nil {
 		return err
 	}
 	return server.Serve(listener)
+}
+
+// security is mutual TLS where there are files for it.
+func security() (credentials.TransportCredentials, error) {
+	if *cert == "" {
+		return insecure.NewCredentials(), nil
+	}
+	own, err := tls.LoadX509KeyPair(*cert, *key)
+	if err != nil {
+		return nil, err
+	}
+	authority, err := os.ReadFile(*clients)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	return credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool}), nil
 }
 
 // pass forwards one call.
