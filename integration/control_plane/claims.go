@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 //go:embed manifests/claims-access.yaml
@@ -48,7 +50,8 @@ var claimsResources = []any{
 // addClaims puts the host for claims before the other hosts, which serve a plugin of the same name, and grants the
 // shim's user its rights.
 func (o *Outboard) addClaims(ctx context.Context, shim map[string]any, hosts []any, user string) ([]any, error) {
-	if err := o.controlPlane.Apply(ctx, strings.ReplaceAll(claimsAccess, "outboard-scheduler", user)); err != nil {
+	err := o.controlPlane.Apply(ctx, strings.ReplaceAll(claimsAccess, "outboard-scheduler", user))
+	if err != nil && !apierrors.IsAlreadyExists(err) { // An earlier shim of this user has them.
 		return nil, err
 	}
 	others, _ := shim["customResources"].([]any)
