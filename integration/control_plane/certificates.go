@@ -109,10 +109,18 @@ func WriteHostSecrets(host, shim, name string) error {
 		if err != nil {
 			return err
 		}
-		for file, data := range map[string][]byte{"ca.crt": a.pem, "tls.crt": certificate, "tls.key": key} {
-			if err := os.WriteFile(filepath.Join(dir, file), data, 0o600); err != nil {
-				return err
-			}
+		if err := writeSecrets(dir, map[string][]byte{"ca.crt": a.pem, "tls.crt": certificate, "tls.key": key}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeSecrets writes files that only their owner may read.
+func writeSecrets(dir string, files map[string][]byte) error {
+	for name, data := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -126,9 +134,9 @@ func (a *authority) client(user string, groups ...string) (certificate, key []by
 }
 
 // writeServerFiles writes the files of kube-apiserver and kube-controller-manager: ca.crt, server.crt, server.key,
-// and the key that signs service account tokens, sa.key with sa.pub.
-func (a *authority) writeServerFiles(dir string) error {
-	certificate, key, err := a.server()
+// and the key that signs service account tokens, sa.key with sa.pub. The certificate is valid for further addresses.
+func (a *authority) writeServerFiles(dir string, addresses ...net.IP) error {
+	certificate, key, err := a.server(addresses...)
 	if err != nil {
 		return err
 	}
@@ -144,24 +152,19 @@ func (a *authority) writeServerFiles(dir string) error {
 	if err != nil {
 		return err
 	}
-	for name, data := range map[string][]byte{
+	return writeSecrets(dir, map[string][]byte{
 		"ca.crt":     a.pem,
 		"server.crt": certificate,
 		"server.key": key,
 		"sa.key":     accountsKey,
 		"sa.pub":     pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}),
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // writeServing replaces kube-apiserver's serving certificate, each file atomically; the server reloads both when one
 // changes.
-func (a *authority) writeServing(dir string) error {
-	certificate, key, err := a.server()
+func (a *authority) writeServing(dir string, addresses ...net.IP) error {
+	certificate, key, err := a.server(addresses...)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,10 @@ type Options struct {
 	Audit bool
 	// Pinned uses Kubernetes' programs of the pinned release, regardless of OUTBOARD_KUBERNETES.
 	Pinned bool
+	// NodeAddress, if set, is where the API server listens instead of at 127.0.0.1, so that kubelets and pods reach it:
+	// an address of this machine. A kubelet then has the rights of its own node alone (Kubeconfig with the group
+	// system:nodes), the Service `kubernetes` leads to the API server, and webhooks are called at their pods.
+	NodeAddress net.IP
 	// StrictTokens makes service account tokens expire at their expiration time; otherwise the API server accepts
 	// them for a year.
 	StrictTokens bool
@@ -128,7 +132,7 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 		return nil, err
 	}
 	c.EtcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
-	c.URL = fmt.Sprintf("https://127.0.0.1:%d", ports[2])
+	c.URL = fmt.Sprintf("https://%s:%d", c.address(), ports[2])
 	if c.authority, err = newAuthority(); err != nil {
 		return nil, err
 	}
@@ -136,7 +140,7 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	if c.otherServing, err = newAuthority(); err != nil {
 		return nil, err
 	}
-	if err := c.authority.writeServerFiles(dir); err != nil {
+	if err := c.authority.writeServerFiles(dir, c.furtherAddresses()...); err != nil {
 		return nil, err
 	}
 	if options.SpareCores || options.TokenUsers != nil {
@@ -263,22 +267,24 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	if c.options.PodGroups {
 		gates, versions = strings.Trim(gates+",GenericWorkload=true", ","), "scheduling.k8s.io/v1alpha2=true"
 	}
-	return c.startServer("kube-apiserver", c.tools.APIServer, append(audit,
+	network, err := c.networkFlags()
+	if err != nil {
+		return nil, err
+	}
+	return c.startServer("kube-apiserver", c.tools.APIServer, append(slices.Concat(audit, network),
 		"--feature-gates="+gates, "--runtime-config="+versions,
 		"--etcd-servers="+c.EtcdURL,
 		"--etcd-compaction-interval=0", // The checks read the history from revision 1.
-		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--endpoint-reconciler-type=none",
 		"--secure-port="+strconv.Itoa(port),
 		"--tls-cert-file="+c.file("server.crt"), "--tls-private-key-file="+c.file("server.key"),
 		"--client-ca-file="+c.file("ca.crt"), "--token-auth-file="+tokens,
 		// No authenticating proxy is used, but other components log errors permanently without a CA for it.
 		"--requestheader-client-ca-file="+c.file("ca.crt"), "--requestheader-allowed-names=front-proxy",
 		"--requestheader-username-headers=X-Remote-User",
-		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-extend-token-expiration="+strconv.FormatBool(!c.options.StrictTokens),
 		"--service-account-key-file="+c.file("sa.pub"), "--service-account-signing-key-file="+c.file("sa.key"),
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range="+ServiceAddresses,
 		"--disable-admission-plugins="+disabled,
 		"--profiling=false")...)
 }
@@ -427,7 +433,7 @@ func (c *ControlPlane) ServingAuthorities() (current, other []byte) {
 // ReplaceServingAuthority switches the running API server to a certificate of the other authority, and returns when
 // it serves that. Connections stay open.
 func (c *ControlPlane) ReplaceServingAuthority(ctx context.Context) error {
-	if err := c.otherServing.writeServing(c.Dir); err != nil {
+	if err := c.otherServing.writeServing(c.Dir, c.furtherAddresses()...); err != nil {
 		return err
 	}
 	c.serving, c.otherServing = c.otherServing, c.serving

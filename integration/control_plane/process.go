@@ -53,6 +53,12 @@ func onStarterThread(f func() error) error {
 
 // StartProcess runs a program with its output appended to <dir>/<name>.log.
 func StartProcess(dir, name, program string, args ...string) (*Process, error) {
+	return StartInNamespaces(0, dir, name, program, args...)
+}
+
+// StartInNamespaces is StartProcess in new namespaces: CLONE_NEW… flags of clone(2), most of which need root. With a pid
+// namespace, all processes that enter it end with this one.
+func StartInNamespaces(namespaces uintptr, dir, name, program string, args ...string) (*Process, error) {
 	logPath := filepath.Join(dir, name+".log")
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -63,7 +69,7 @@ func StartProcess(dir, name, program string, args ...string) (*Process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL, Cloneflags: namespaces}
 	if err := onStarterThread(cmd.Start); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

@@ -149,11 +149,8 @@ func BuildTools(ctx context.Context, pinned bool, progress func(format string, a
 			return nil, err
 		}
 	}
-	if !isExecutable(tools.KWOK) {
-		progress("building kwok %s", KWOKVersion)
-		if err := goInstallKWOK(ctx, dir, tools.KWOK); err != nil {
-			return nil, err
-		}
+	if err := goInstall(ctx, tools.KWOK, "sigs.k8s.io/kwok/cmd/kwok@"+KWOKVersion, progress); err != nil {
+		return nil, err
 	}
 	return tools, nil
 }
@@ -179,22 +176,6 @@ func goBuild(ctx context.Context, root, program string, from release) error {
 		return fmt.Errorf("go build %s: %w\n%s", filepath.Base(program), err, out)
 	}
 	return os.Rename(partial, program)
-}
-
-// goInstallKWOK builds kwok outside this module, from exactly the versions in kwok's own go.mod.
-func goInstallKWOK(ctx context.Context, dir, program string) error {
-	bin, err := os.MkdirTemp(dir, "kwok-partial-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(bin)
-	cmd := exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", "sigs.k8s.io/kwok/cmd/kwok@"+KWOKVersion)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOBIN="+bin)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go install kwok: %w\n%s", err, out)
-	}
-	return os.Rename(filepath.Join(bin, "kwok"), program)
 }
 
 func lockFile(path string) (unlock func(), err error) {

@@ -1,0 +1,99 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Versions of what nodes run besides programs of Kubernetes: the plugins of a pod network, and the cluster's DNS server.
+const (
+	NetworkPluginsVersion = "v1.9.1"
+	CoreDNSVersion        = "v1.14.6"
+)
+
+// NodeTools are the paths of the programs of nodes with kubelets. They are always of the pinned release.
+type NodeTools struct {
+	Kubelet, KubeProxy string
+	// NetworkPlugins is a folder with the plugins ptp, host-local and loopback.
+	NetworkPlugins string
+	// CoreDNS is the DNS server; empty unless asked for.
+	CoreDNS string
+}
+
+// BuildNodeTools is BuildTools for the programs of nodes; `dns` includes CoreDNS, which takes minutes.
+func BuildNodeTools(ctx context.Context, dns bool, progress func(format string, args ...any)) (*NodeTools, error) {
+	dir, err := ToolsDirectory()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	unlock, err := lockFile(filepath.Join(dir, ".lock"))
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	root, err := Repository()
+	if err != nil {
+		return nil, err
+	}
+	tools := &NodeTools{
+		Kubelet:        filepath.Join(dir, "kubelet"),
+		KubeProxy:      filepath.Join(dir, "kube-proxy"),
+		NetworkPlugins: filepath.Join(dir, "network-plugins-"+NetworkPluginsVersion),
+	}
+	for _, program := range []string{tools.Kubelet, tools.KubeProxy} {
+		if isExecutable(program) {
+			continue
+		}
+		progress("building %s %s (the first time takes minutes)", filepath.Base(program), KubernetesVersion)
+		if err := goBuild(ctx, root, program, current(root)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range []string{"main/ptp", "main/loopback", "ipam/host-local"} {
+		program := filepath.Join(tools.NetworkPlugins, path.Base(name))
+		module := "github.com/containernetworking/plugins/plugins/" + name + "@" + NetworkPluginsVersion
+		if err := goInstall(ctx, program, module, progress); err != nil {
+			return nil, err
+		}
+	}
+	if dns {
+		tools.CoreDNS = filepath.Join(dir, "coredns-"+CoreDNSVersion)
+		if err := goInstall(ctx, tools.CoreDNS, "github.com/coredns/coredns@"+CoreDNSVersion, progress); err != nil {
+			return nil, err
+		}
+	}
+	return tools, nil
+}
+
+// goInstall builds a program outside this module, from exactly the versions in its own go.mod, unless it exists.
+func goInstall(ctx context.Context, program, module string, progress func(format string, args ...any)) error {
+	if isExecutable(program) {
+		return nil
+	}
+	progress("building %s", module)
+	dir := filepath.Dir(program)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	bin, err := os.MkdirTemp(dir, "partial-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	cmd := exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", module)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOBIN="+bin)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("go install %s: %w\n%s", module, err, out)
+	}
+	name, _, _ := strings.Cut(path.Base(module), "@")
+	return os.Rename(filepath.Join(bin, name), program)
+}
