@@ -10,23 +10,18 @@ import (
 	"strings"
 )
 
-// Versions of what nodes run besides programs of Kubernetes: the plugins of a pod network, and the cluster's DNS server.
-const (
-	NetworkPluginsVersion = "v1.9.1"
-	CoreDNSVersion        = "v1.14.6"
-)
+// NetworkPluginsVersion is that of the plugins of a pod network, which nodes run besides programs of Kubernetes.
+const NetworkPluginsVersion = "v1.9.1"
 
 // NodeTools are the paths of the programs of nodes with kubelets. They are always of the pinned release.
 type NodeTools struct {
 	Kubelet, KubeProxy string
 	// NetworkPlugins is a folder with the plugins ptp, host-local and loopback.
 	NetworkPlugins string
-	// CoreDNS is the DNS server; empty unless asked for.
-	CoreDNS string
 }
 
-// BuildNodeTools is BuildTools for the programs of nodes; `dns` includes CoreDNS, which takes minutes.
-func BuildNodeTools(ctx context.Context, dns bool, progress func(format string, args ...any)) (*NodeTools, error) {
+// BuildNodeTools is BuildTools for the programs of nodes.
+func BuildNodeTools(ctx context.Context, progress func(format string, args ...any)) (*NodeTools, error) {
 	dir, err := ToolsDirectory()
 	if err != nil {
 		return nil, err
@@ -61,12 +56,6 @@ func BuildNodeTools(ctx context.Context, dns bool, progress func(format string, 
 		program := filepath.Join(tools.NetworkPlugins, path.Base(name))
 		module := "github.com/containernetworking/plugins/plugins/" + name + "@" + NetworkPluginsVersion
 		if err := goInstall(ctx, program, module, progress); err != nil {
-			return nil, err
-		}
-	}
-	if dns {
-		tools.CoreDNS = filepath.Join(dir, "coredns-"+CoreDNSVersion)
-		if err := goInstall(ctx, tools.CoreDNS, "github.com/coredns/coredns@"+CoreDNSVersion, progress); err != nil {
 			return nil, err
 		}
 	}

@@ -3,6 +3,7 @@ package testcluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -24,8 +25,6 @@ type Options struct {
 	// FakeNodes are further nodes, played by KWOK. They have the label and the taint FakeNode, so that only pods that
 	// tolerate it are placed there, and run nothing.
 	FakeNodes int
-	// DNS runs CoreDNS for pods.
-	DNS bool
 	// ControlPlane has further options; its KWOK options are ignored.
 	ControlPlane controlplane.Options
 }
@@ -39,6 +38,7 @@ type Cluster struct {
 	tools   *controlplane.NodeTools
 	slot    *slot
 	network *network
+	dns     *dns
 }
 
 // startTimeout is the time for all nodes to become Ready; long, because the machine may be busy.
@@ -60,7 +60,7 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 		options.ControlPlane.Progress = func(string, ...any) {}
 	}
 	c := &Cluster{options: options}
-	if c.tools, err = controlplane.BuildNodeTools(ctx, options.DNS, options.ControlPlane.Progress); err != nil {
+	if c.tools, err = controlplane.BuildNodeTools(ctx, options.ControlPlane.Progress); err != nil {
 		return nil, err
 	}
 	if c.slot, err = takeSlot(); err != nil {
@@ -91,6 +91,13 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	options.KWOK, options.KWOKNodes = c.options.FakeNodes > 0, FakeNode+"=true"
 	if c.ControlPlane, err = controlplane.Start(ctx, options); err != nil {
 		return err
+	}
+	client, err := c.Client()
+	if err != nil {
+		return err
+	}
+	if c.dns, err = startDNS(ctx, client, net.JoinHostPort(c.slot.machine().String(), "53")); err != nil {
+		return fmt.Errorf("DNS of pods: %w", err)
 	}
 	_, err = c.StartKubeScheduler(ctx, controlplane.SchedulerConfig{})
 	return err
@@ -168,6 +175,9 @@ func (c *Cluster) Close() error {
 	}
 	for _, node := range c.Nodes {
 		node.stop()
+	}
+	if c.dns != nil {
+		c.dns.stop()
 	}
 	if c.ControlPlane != nil {
 		c.Stop()

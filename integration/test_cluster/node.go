@@ -33,24 +33,35 @@ type Node struct {
 	tools *controlplane.NodeTools
 }
 
-// settings are what the files of node/ contain.
-type settings struct {
-	Name, Folder, NetworkPlugins, PauseImage, ControlGroup, Pods, DNS string
-}
-
 // startNode starts the index-th node and its programs, but not its kubelet: images come first.
 func (c *Cluster) startNode(ctx context.Context, index int) (*Node, error) {
-	name := fmt.Sprintf("node-%d", index)
-	n := &Node{
-		Name: name, Address: c.slot.node(index).AsSlice(), dir: filepath.Join(c.slot.folder(), name), tools: c.tools,
+	n, err := openNode(ctx, c.network, index, c.options.Nodes)
+	if err != nil {
+		return n, err
 	}
+	n.tools = c.tools
+	if err := n.writeFiles(c, index); err != nil {
+		return n, err
+	}
+	if err := n.StartContainerd(ctx); err != nil {
+		return n, err
+	}
+	return n, n.StartKubeProxy()
+}
+
+// openNode creates the index-th node of so many: its folder, control group, namespaces and network, without programs. Also
+// with an error, a node that is not nil is to be stopped.
+func openNode(ctx context.Context, network *network, index, nodes int) (*Node, error) {
+	s := network.slot
+	name := fmt.Sprintf("node-%d", index)
+	n := &Node{Name: name, Address: s.node(index).AsSlice(), dir: filepath.Join(s.folder(), name)}
 	if err := os.MkdirAll(n.dir, 0o755); err != nil {
 		return nil, err
 	}
-	if err := c.slot.createControlGroup(name); err != nil {
+	if err := s.createControlGroup(name); err != nil {
 		return nil, fmt.Errorf("control group of %s: %w", name, err)
 	}
-	if err := n.writeFiles(c, index); err != nil {
+	if err := n.writeFile("init.sh", "init.sh", nil); err != nil {
 		return nil, err
 	}
 	var err error
@@ -65,38 +76,25 @@ func (c *Cluster) startNode(ctx context.Context, index int) (*Node, error) {
 	}); err != nil {
 		return n, err
 	}
-	if err := c.network.connect(ctx, n.Init.PID(), index, c.options.Nodes); err != nil {
-		return n, err
-	}
-	if err := n.StartContainerd(ctx); err != nil {
-		return n, err
-	}
-	return n, n.StartKubeProxy()
+	return n, network.connect(ctx, n.Init.PID(), index, nodes)
+}
+
+// settings are what the configurations of node/ contain.
+type settings struct {
+	Name, Folder, NetworkPlugins, PauseImage, ControlGroup, Pods, DNS string
 }
 
 // writeFiles writes configurations and credentials.
 func (n *Node) writeFiles(c *Cluster, index int) error {
-	values := settings{
+	values := &settings{
 		Name: n.Name, Folder: n.dir, NetworkPlugins: n.tools.NetworkPlugins, PauseImage: PauseImage,
-		ControlGroup: c.slot.name() + "/" + n.Name, Pods: c.slot.subnet(index).String(), DNS: c.dnsAddress(),
+		ControlGroup: c.slot.name() + "/" + n.Name, Pods: c.slot.subnet(index).String(), DNS: c.slot.machine().String(),
 	}
 	for source, target := range map[string]string{
-		"init.sh": "init.sh", "containerd.toml": "containerd.toml", "kubelet.yaml": "kubelet.yaml",
-		"kube-proxy.yaml": "kube-proxy.yaml", "network.conflist": "network/pods.conflist",
+		"containerd.toml": "containerd.toml", "kubelet.yaml": "kubelet.yaml", "kube-proxy.yaml": "kube-proxy.yaml",
+		"network.conflist": "network/pods.conflist",
 	} {
-		text, err := template.ParseFS(nodeFiles, "node/"+source)
-		if err != nil {
-			return err
-		}
-		var filled bytes.Buffer
-		if err := text.Execute(&filled, values); err != nil {
-			return err
-		}
-		path := filepath.Join(n.dir, target)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, filled.Bytes(), 0o644); err != nil {
+		if err := n.writeFile(source, target, values); err != nil {
 			return err
 		}
 	}
@@ -116,6 +114,30 @@ func (n *Node) writeFiles(c *Cluster, index int) error {
 		}
 	}
 	return c.WriteNodeCertificate(n.dir, n.Address)
+}
+
+// writeFile writes a file of node/ into the node's folder; as it is, without values.
+func (n *Node) writeFile(source, target string, values *settings) error {
+	data, err := nodeFiles.ReadFile("node/" + source)
+	if err != nil {
+		return err
+	}
+	if values != nil {
+		text, err := template.New(source).Parse(string(data))
+		if err != nil {
+			return err
+		}
+		var filled bytes.Buffer
+		if err := text.Execute(&filled, values); err != nil {
+			return err
+		}
+		data = filled.Bytes()
+	}
+	path := filepath.Join(n.dir, target)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(path, data, 0o644)
 }
 
 // inside are the words before a command that runs in the node's namespaces.

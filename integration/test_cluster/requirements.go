@@ -13,18 +13,19 @@ func Missing() error {
 	if os.Geteuid() != 0 {
 		lacks = append(lacks, errors.New("root is required: nodes have namespaces, mounts and control groups of their own"))
 	}
-	for _, needed := range []struct{ program, debian string }{
-		{"containerd", "containerd"},
-		{"ctr", "containerd"},
-		{"containerd-shim-runc-v2", "containerd"},
-		{"runc", "runc"},
-		{"ip", "iproute2"},
-		{"nft", "nftables"},
-		{"nsenter", "util-linux"},
-		{"mount", "mount"},
+	for _, needed := range []struct{ program, source string }{
+		{"containerd", "Debian package containerd"},
+		{"ctr", "Debian package containerd"},
+		{"containerd-shim-runc-v2", "Debian package containerd"},
+		{"runc", "Debian package runc"},
+		{"ip", "Debian package iproute2"},
+		{"nft", "Debian package nftables"},
+		{"nsenter", "Debian package util-linux"},
+		{"mount", "Debian package mount"},
+		{"kubectl", "a release of Kubernetes"},
 	} {
 		if _, err := exec.LookPath(needed.program); err != nil {
-			lacks = append(lacks, fmt.Errorf("program %s not found (Debian package %s)", needed.program, needed.debian))
+			lacks = append(lacks, fmt.Errorf("program %s not found (%s)", needed.program, needed.source))
 		}
 	}
 	for path, why := range map[string]string{

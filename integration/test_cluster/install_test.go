@@ -1,0 +1,293 @@
+package testcluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	controlplane "outboard.dev/integration/control_plane"
+	testcluster "outboard.dev/integration/test_cluster"
+)
+
+const (
+	namespace = "outboard-system"
+	// patience is long because the machine may be busy; the log has the durations.
+	patience = 10 * time.Minute
+)
+
+// The shipped images as archives of `docker save`. Only by order, because they take long to build.
+func imageArchives(t *testing.T) []string {
+	t.Helper()
+	dir := os.Getenv("OUTBOARD_IMAGE_ARCHIVES")
+	if dir == "" {
+		t.Skip("OUTBOARD_IMAGE_ARCHIVES does not name a folder of `./dev images`; ./dev accept install sets it")
+	}
+	archives := []string{}
+	for _, name := range []string{"outboard-shim", "outboard-host", "outboard-claims-host"} {
+		archive := filepath.Join(dir, name+".tar.gz")
+		if _, err := os.Stat(archive); err != nil {
+			t.Fatalf("%v; OUTBOARD_SAVE_IMAGES=1 ./dev images writes it", err)
+		}
+		archives = append(archives, archive)
+	}
+	return archives
+}
+
+// installation is an installed Outboard and its users.
+type installation struct {
+	*testing.T
+	cluster   *testcluster.Cluster
+	client    kubernetes.Interface
+	root      string
+	workloads []string // its Deployments and StatefulSets
+	pods      int      // created so far
+}
+
+// A day of each installation: installed, used, its leader's pod deleted, its node drained, removed.
+func TestInstall(t *testing.T) {
+	images := imageArchives(t)
+	began := time.Now()
+	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
+	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
+	client, err := c.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root, err := controlplane.Repository()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range []struct {
+		name      string
+		workloads []string
+		prepare   func(*installation)
+	}{
+		{"sidecar", []string{"deployment/outboard-shim"}, nil},
+		{"mtls", []string{"statefulset/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			i := &installation{T: t, cluster: c, client: client, root: root, workloads: kind.workloads}
+			if kind.prepare != nil {
+				kind.prepare(i)
+			}
+			i.livesADay(filepath.Join(root, "deploy", "kustomize", kind.name))
+		})
+	}
+}
+
+func (i *installation) livesADay(manifests string) {
+	i.timed("kubectl apply -k, and all pods are ready", func() {
+		i.kubectl("apply", "-k", manifests)
+		i.rolledOut()
+	})
+	i.onTwoNodes()
+	i.timed("the first pod runs", i.runFirstPod)
+	i.losesItsLeadersPod()
+	i.drainsItsLeadersNode()
+	i.timed("kubectl delete -k", func() {
+		i.kubectl("delete", "-k", manifests, "--timeout", patience.String())
+	})
+	i.kubectl("delete", "pods", "--all", "--namespace", "default", "--timeout", patience.String())
+	i.leavesNothing()
+}
+
+// createSecrets creates the certificates of mutual TLS, which the manifests expect.
+func (i *installation) createSecrets() {
+	i.kubectl("apply", "-f", filepath.Join(i.root, "deploy", "kustomize", "base", "namespace.yaml"))
+	host, shim := i.TempDir(), i.TempDir()
+	if err := controlplane.WriteHostSecrets(host, shim, "outboard-host.outboard-system.svc"); err != nil {
+		i.Fatal(err)
+	}
+	for name, dir := range map[string]string{"outboard-host-tls": host, "outboard-shim-tls": shim} {
+		i.kubectl("create", "secret", "generic", name, "--namespace", namespace, "--from-file", dir)
+	}
+}
+
+func (i *installation) kubectl(args ...string) string {
+	i.Helper()
+	out, err := i.cluster.Kubectl(i.Context(), args...)
+	if err != nil {
+		if pods, podsErr := i.cluster.Kubectl(i.Context(), "describe", "pods", "--all-namespaces"); podsErr == nil {
+			i.Log(pods)
+		}
+		i.Fatal(err)
+	}
+	return out
+}
+
+func (i *installation) timed(what string, do func()) {
+	i.Helper()
+	began := time.Now()
+	do()
+	i.Logf("%s: %.1f s", what, time.Since(began).Seconds())
+}
+
+func (i *installation) eventually(what string, check func(context.Context) error) {
+	i.Helper()
+	var last error
+	if err := wait.PollUntilContextTimeout(i.Context(), 100*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	}); err != nil {
+		i.Fatalf("%s: %v: %v", what, err, last)
+	}
+}
+
+func (i *installation) rolledOut() {
+	i.Helper()
+	for _, workload := range i.workloads {
+		i.kubectl("rollout", "status", workload, "--namespace", namespace, "--timeout", patience.String())
+	}
+}
+
+// onTwoNodes: the shims are not lost together.
+func (i *installation) onTwoNodes() {
+	i.Helper()
+	pods, err := i.client.CoreV1().Pods(namespace).List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=shim"})
+	if err != nil {
+		i.Fatal(err)
+	}
+	if len(pods.Items) != 2 || pods.Items[0].Spec.NodeName == pods.Items[1].Spec.NodeName {
+		i.Errorf("want two shims on two nodes:\n%s", i.kubectl("get", "pods", "--namespace", namespace, "--output", "wide"))
+	}
+}
+
+// runFirstPod runs the pod of docs/install.md. Its image is on every node: see PauseImage.
+func (i *installation) runFirstPod() {
+	i.kubectl("apply", "-f", filepath.Join(i.root, "deploy", "examples", "first-pod.yaml"))
+	i.runs("first")
+	described := i.kubectl("describe", "pod", "first")
+	if !strings.Contains(described, "outboard-scheduler  Successfully assigned default/first to node-") {
+		i.Errorf("not by outboard-scheduler:\n%s", described)
+	}
+}
+
+// runs waits until a pod of the namespace default is Ready.
+func (i *installation) runs(name string) {
+	i.Helper()
+	i.eventually("pod "+name, func(ctx context.Context) error {
+		pod, err := i.client.CoreV1().Pods("default").Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+				return nil
+			}
+		}
+		return fmt.Errorf("phase %s on node %q", pod.Status.Phase, pod.Spec.NodeName)
+	})
+}
+
+// runPod creates a further pod for Outboard and waits until it runs.
+func (i *installation) runPod() {
+	i.Helper()
+	i.pods++
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i.pods)},
+		Spec: corev1.PodSpec{
+			SchedulerName: "outboard-scheduler",
+			Containers:    []corev1.Container{{Name: "main", Image: testcluster.PauseImage}},
+		},
+	}
+	if _, err := i.client.CoreV1().Pods("default").Create(i.Context(), pod, metav1.CreateOptions{}); err != nil {
+		i.Fatal(err)
+	}
+	i.runs(pod.Name)
+}
+
+// leader returns the pod that holds the lease.
+func (i *installation) leader(ctx context.Context) (*corev1.Pod, error) {
+	lease, err := i.client.CoordinationV1().Leases(namespace).Get(ctx, "outboard-scheduler", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return nil, errors.New("the lease is free")
+	}
+	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	return i.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+func (i *installation) mustLead() *corev1.Pod {
+	i.Helper()
+	pod, err := i.leader(i.Context())
+	if err != nil {
+		i.Fatal(err)
+	}
+	return pod
+}
+
+// anotherLeads waits until another pod than `before` leads and its pods run.
+func (i *installation) anotherLeads(before *corev1.Pod) {
+	i.Helper()
+	i.timed("another pod leads", func() {
+		i.eventually("another leader", func(ctx context.Context) error {
+			now, err := i.leader(ctx)
+			if err == nil && now.UID == before.UID {
+				err = fmt.Errorf("%s still leads", before.Name)
+			}
+			return err
+		})
+	})
+	i.timed("and a new pod runs", i.runPod)
+}
+
+func (i *installation) losesItsLeadersPod() {
+	leader := i.mustLead()
+	i.Logf("deleting the leader's pod %s", leader.Name)
+	i.kubectl("delete", "pod", leader.Name, "--namespace", namespace, "--wait=false")
+	i.anotherLeads(leader)
+	i.timed("all pods are ready again", i.rolledOut)
+}
+
+func (i *installation) drainsItsLeadersNode() {
+	leader := i.mustLead()
+	node := leader.Spec.NodeName
+	i.Logf("kubectl drain %s", node)
+	began := time.Now()
+	drained := make(chan error, 1)
+	go func() {
+		_, err := i.cluster.Kubectl(i.Context(), "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout", patience.String())
+		drained <- err
+	}()
+	i.anotherLeads(leader)
+	if err := <-drained; err != nil {
+		i.Fatal(err)
+	}
+	i.Logf("the node is drained: %.1f s", time.Since(began).Seconds())
+	i.timed("all pods are ready again", i.rolledOut)
+	i.kubectl("uncordon", node)
+}
+
+// leavesNothing: no object with the install's label remains, in the cluster or in its namespace.
+func (i *installation) leavesNothing() {
+	left := i.kubectl("get", "clusterroles,clusterrolebindings,flowschemas,priorityclasses,namespaces",
+		"--selector", "app.kubernetes.io/name=outboard", "--output", "name")
+	if left != "" && !strings.Contains(left, "No resources found") {
+		i.Errorf("left behind:\n%s", left)
+	}
+	// The kubelet removes containers some time after their pod.
+	for _, node := range i.cluster.Nodes {
+		i.eventually("containers on "+node.Name, func(ctx context.Context) error {
+			out, err := node.Command(ctx, "ctr", "--namespace", "k8s.io", "containers", "list").CombinedOutput()
+			if err == nil && strings.Contains(string(out), "outboard-") {
+				err = errors.New("not removed")
+			}
+			if err != nil {
+				err = fmt.Errorf("%w:\n%s", err, out)
+			}
+			return err
+		})
+	}
+}
