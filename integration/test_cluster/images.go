@@ -55,6 +55,24 @@ func (n *Node) loadImage(ctx context.Context, archive string) error {
 	return nil
 }
 
+// TagImage gives an image a second name on every node, such as that of the next version.
+func (c *Cluster) TagImage(ctx context.Context, image, name string) error {
+	for _, node := range c.Nodes {
+		if out, err := node.Command(ctx, "ctr", "--namespace", "k8s.io", "images", "tag", "--force", qualified(image), qualified(name)).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: tag %s as %s: %w: %s", node.Name, image, name, err, out)
+		}
+	}
+	return nil
+}
+
+// qualified returns the full name that containerd has for the short name of an image of `docker save`.
+func qualified(image string) string {
+	if strings.Contains(image, "/") {
+		return image
+	}
+	return "docker.io/library/" + image
+}
+
 // buildPauseImage builds the image for this machine and returns its archive.
 func buildPauseImage(ctx context.Context, dir string) (string, error) {
 	root, err := controlplane.Repository()

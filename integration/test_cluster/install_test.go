@@ -53,7 +53,7 @@ type installation struct {
 	pods      int      // created so far
 }
 
-// A day of each installation: installed, used, its leader's pod deleted, its node drained, removed.
+// A day of each installation: installed, used, upgraded, its leader's pod deleted, its node drained, removed.
 func TestInstall(t *testing.T) {
 	images := imageArchives(t)
 	began := time.Now()
@@ -92,6 +92,7 @@ func (i *installation) livesADay(manifests string) {
 	})
 	i.onTwoNodes()
 	i.timed("the first pod runs", i.runFirstPod)
+	i.isUpgraded()
 	i.losesItsLeadersPod()
 	i.drainsItsLeadersNode()
 	i.timed("kubectl delete -k", func() {
@@ -204,6 +205,54 @@ func (i *installation) runPod() {
 		i.Fatal(err)
 	}
 	i.runs(pod.Name)
+}
+
+// isUpgraded replaces all images with `kubectl set image` while pods are created one after the other. The new images have
+// the same contents under another name.
+func (i *installation) isUpgraded() {
+	began := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- i.setImages() }()
+	var slowest time.Duration
+	for first := i.pods; ; {
+		created := time.Now()
+		i.runPod()
+		slowest = max(slowest, time.Since(created))
+		select {
+		case err := <-done:
+			if err != nil {
+				i.Fatal(err)
+			}
+			i.Logf("kubectl set image: %.1f s; meanwhile %d pods ran, the slowest after %.1f s", time.Since(began).Seconds(), i.pods-first, slowest.Seconds())
+			return
+		default:
+		}
+	}
+}
+
+func (i *installation) setImages() error {
+	for _, workload := range i.workloads {
+		containers, err := i.cluster.Kubectl(i.Context(), "get", workload, "--namespace", namespace, "--output",
+			`jsonpath={range .spec.template.spec.containers[*]}{.name}={.image}{"\n"}{end}`)
+		if err != nil {
+			return err
+		}
+		set := []string{"set", "image", workload, "--namespace", namespace}
+		for _, container := range strings.Fields(containers) {
+			_, image, _ := strings.Cut(container, "=")
+			if err := i.cluster.TagImage(i.Context(), image, image+"-next"); err != nil {
+				return err
+			}
+			set = append(set, container+"-next")
+		}
+		if _, err := i.cluster.Kubectl(i.Context(), set...); err != nil {
+			return err
+		}
+		if _, err := i.cluster.Kubectl(i.Context(), "rollout", "status", workload, "--namespace", namespace, "--timeout", patience.String()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // leader returns the pod that holds the lease.

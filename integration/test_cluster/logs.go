@@ -4,24 +4,31 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
-// keepLogs copies the logs of nodes and of the control plane into a new folder and returns a sentence with its path.
+// keepLogs copies the logs of nodes, of the pods that they have, and of the control plane into a new folder, and returns a
+// phrase with its path for the end of a message.
 func (c *Cluster) keepLogs() string {
 	kept, err := os.MkdirTemp("", "outboard-logs-")
 	if err != nil {
 		return fmt.Sprintf("; logs are lost: %v", err)
 	}
-	patterns := []string{filepath.Join(c.slot.folder(), "*.log"), filepath.Join(c.slot.folder(), "*", "*.log")}
+	folders := []string{c.slot.folder()}
 	if c.ControlPlane != nil {
-		patterns = append(patterns, filepath.Join(c.Dir, "*.log"))
+		folders = append(folders, c.Dir)
 	}
-	for _, pattern := range patterns {
-		files, _ := filepath.Glob(pattern)
-		for _, file := range files {
-			if data, err := os.ReadFile(file); err == nil {
-				name := filepath.Base(filepath.Dir(file)) + "-" + filepath.Base(file)
-				os.WriteFile(filepath.Join(kept, name), data, 0o644)
+	for _, folder := range folders {
+		for _, pattern := range []string{"*.log", "*/*.log", "*/log/pods/*/*/*.log"} {
+			files, _ := filepath.Glob(filepath.Join(folder, pattern))
+			for _, file := range files {
+				name, err := filepath.Rel(folder, file)
+				if err != nil {
+					continue
+				}
+				if data, err := os.ReadFile(file); err == nil {
+					os.WriteFile(filepath.Join(kept, strings.ReplaceAll(name, "/", "-")), data, 0o644)
+				}
 			}
 		}
 	}

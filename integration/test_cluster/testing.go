@@ -21,7 +21,7 @@ func ForTest(t testing.TB, options Options) *Cluster {
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Log(c.keepLogs())
+			t.Log("failed" + c.keepLogs())
 		}
 		if err := c.Close(); err != nil {
 			t.Error(err)
