@@ -81,7 +81,10 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	// After the programs are built.
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return c, c.startNodes(ctx)
+	if err := c.startNodes(ctx); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
