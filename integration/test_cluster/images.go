@@ -29,7 +29,7 @@ func (c *Cluster) LoadImages(ctx context.Context, archives ...string) error {
 		if err := controlplane.InParallel(ctx, len(c.Nodes), len(c.Nodes), func(ctx context.Context, i int) error {
 			return c.Nodes[i].loadImage(ctx, archive)
 		}); err != nil {
-			return err
+			return fmt.Errorf("load %s: %w", filepath.Base(archive), err)
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func buildPauseImage(ctx context.Context, dir string) (string, error) {
 	build.Dir = filepath.Join(root, "integration")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build pause: %w\n%s", err, out)
+		return "", fmt.Errorf("go build of the pause image: %w\n%s", err, out)
 	}
 	data, err := os.ReadFile(program)
 	if err != nil {
