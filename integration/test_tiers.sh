@@ -131,7 +131,7 @@ tier_go() {
   claims_host go
   step go "go vet" bash -c 'cd integration && go vet ./...'
   local packages
-  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|guide|images|publishers|test_cluster)(/|$)')
+  mapfile -t packages < <(cd integration && go list ./... | grep -vE '/(control_plane|scenarios|faults|deploy|operations|guide|images|publishers|test_cluster)(/|$)')
   step go "go vet of the host for claims" bash -c 'cd plugins/dynamic_resources/host && go vet ./...'
   go_module=plugins/dynamic_resources/host go_tests go "the host for claims, called as a shim calls it" -timeout 10m ./...
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
@@ -167,7 +167,7 @@ build_fail_points_alone() {
 
 tier_cluster() {
   alone need_go
-  need_packages "${network_packages[@]}" python3 python3-venv
+  need_packages "${network_packages[@]}" python3 python3-venv jq openssl
   need_prometheus
   build_product "${programs[@]}"
   build_fail_points
@@ -175,7 +175,7 @@ tier_cluster() {
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
   # Tests wait most of the time, so several share the cores: up to eight control planes, each with 0.5 GB. The package that takes
   # longest comes first.
-  go_tests cluster "real control plane" -p 3 -parallel 2 -timeout 40m ./faults/... ./control_plane/... ./scenarios/... ./deploy/... ./publishers/... ./test_cluster/...
+  go_tests cluster "real control plane" -p 3 -parallel 2 -timeout 40m ./faults/... ./control_plane/... ./scenarios/... ./deploy/... ./operations ./publishers/... ./test_cluster/...
   step cluster "./dev cluster --smoke" "$root/dev" cluster --smoke
   step cluster "./dev bench cluster, small" "$root/dev" bench cluster --nodes 100 --pods 300 --runs 1
   step cluster "./dev bench cluster, small, with claims" "$root/dev" bench cluster --workload claims,claims-half --nodes 20 --initial 50 --pods 50 --runs 1 \

@@ -57,7 +57,7 @@ awk -v folder="$folder" '
     inside = 0
     if (block ~ /kind: KubeSchedulerConfiguration/) printf "%s", block >(folder "/document-" ++count ".yaml")
   }
-  inside { block = block $0 "\n" }' README.md docs/*.md deploy/README.md
+  inside { block = block $0 "\n" }' README.md docs/*.md docs/operations/*.md
 shopt -s nullglob
 for config in deploy/examples/{config,ai-scheduler,two-profiles,extender/outboard,extender/outboard-binds}.yaml sdk/templates/cpp/config.yaml "$folder"/document-*.yaml; do
   # ExamplePlugin is in none of our hosts.

@@ -196,7 +196,7 @@ check_room_sizes() {
 check_paths_in_docs() {
   local file folders path word expanded
   folders=$(find . -mindepth 1 -maxdepth 1 -type d ! -name '.*' ! -name build -printf '%f\n' | paste -sd '|')
-  for file in README.md CONTRIBUTING.md docs/*.md; do
+  for file in README.md CONTRIBUTING.md docs/*.md docs/operations/*.md; do
     [[ -f $file ]] || continue
     # shellcheck disable=SC2016
     while read -r path; do
@@ -237,7 +237,7 @@ anchors() { outside_fences "$1" | sed -nE 's/^#+ +(.*)$/\1/p' | sed -E 's/\[([^]
 check_prose() {
   local line
   while read -r line; do fault "$line: more than 120 characters"; done < <(
-    for file in README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md; do
+    for file in README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md docs/*.md docs/operations/*.md; do
       [[ -f $file ]] || continue
       # shellcheck disable=SC2016
       LC_ALL=C.UTF-8 awk -v file="$file" '/^ *```/ { fenced = !fenced } !fenced && !/^\|/ && length($0) > 120 { print file ":" NR }' "$file"
