@@ -14,11 +14,17 @@ import (
 // HelmVersion is the version of the module with whose code integration/deploy renders the chart.
 const HelmVersion = "v3.18.6"
 
+// ErrNoProgram reports that this machine lacks a program that readers of the guide have. Debian 12's kubectl is too old.
+var ErrNoProgram = errors.New("not found on PATH")
+
 // Programs returns the folders with what the guide's commands call: kubectl of this machine, helm, and outboard of the
 // build. Builds helm at the first use, from exactly the versions in its own go.mod.
+// Fails with ErrNoProgram if the machine lacks a program.
 func Programs(ctx context.Context, progress func(format string, args ...any)) ([]string, error) {
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		return nil, errors.New("kubectl not found (Debian: apt-get install kubernetes-client)")
+	for _, program := range []string{"kubectl", "jq", "openssl", "diff"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return nil, fmt.Errorf("%w: %s", ErrNoProgram, program)
+		}
 	}
 	bin, err := controlplane.OutboardDirectory()
 	if err != nil {
