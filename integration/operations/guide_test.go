@@ -243,3 +243,42 @@ func objectsOf(t *testing.T, text string) []string {
 	}
 	return all
 }
+
+// What a plugin returns for the shim to write, in the code of built-in plugins.
+var writes = regexp.MustCompile(`sdk::(CreateObject|ReplaceObject|ReplaceStatus|DeleteObject|PatchObject|PatchPod)\(|mutable_(bind_volume|select_node)\(`)
+
+// backup.md names every built-in plugin that writes objects.
+func TestWritersAreNamed(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(guide(t), "backup.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(root(t), "plugins", "*", "*.cc"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writers := map[string]bool{"DynamicResources": true} // In Go.
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(file, "_test.cc") || !writes.Match(code) {
+			continue
+		}
+		readme, err := os.ReadFile(filepath.Join(filepath.Dir(file), "README.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		title, _, _ := strings.Cut(string(readme), "\n")
+		writers[strings.TrimPrefix(title, "# ")] = true
+	}
+	if len(writers) < 5 {
+		t.Errorf("only %v write; does the expression still match the SDK's functions?", writers)
+	}
+	for writer := range writers {
+		if !strings.Contains(string(page), "| "+writer) {
+			t.Errorf("backup.md does not name %s", writer)
+		}
+	}
+}
