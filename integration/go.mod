@@ -14,7 +14,6 @@ require (
 	go.etcd.io/etcd/client/v3 v3.6.8
 	go.etcd.io/etcd/server/v3 v3.6.8
 	go.yaml.in/yaml/v3 v3.0.4
-	golang.org/x/net v0.49.0
 	google.golang.org/protobuf v1.36.12-0.20260120151049-f2248ac996af
 	helm.sh/helm/v3 v3.18.6
 	k8s.io/api v0.36.3
@@ -56,6 +55,7 @@ require (
 	github.com/vishvananda/netns v0.0.5 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/github.com/emicklei/go-restful/otelrestful v0.65.0 // indirect
+	golang.org/x/net v0.49.0 // indirect
 	k8s.io/cri-streaming v0.0.0 // indirect
 	sigs.k8s.io/knftables v0.0.21 // indirect
 )

@@ -3,7 +3,6 @@ package testcluster
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -38,7 +37,6 @@ type Cluster struct {
 	tools   *controlplane.NodeTools
 	slot    *slot
 	network *network
-	dns     *dns
 }
 
 // startTimeout is the time for all nodes to become Ready; long, because the machine may be busy.
@@ -94,13 +92,6 @@ func (c *Cluster) startControlPlane(ctx context.Context) (err error) {
 	options.KWOK, options.KWOKNodes = c.options.FakeNodes > 0, FakeNode+"=true"
 	if c.ControlPlane, err = controlplane.Start(ctx, options); err != nil {
 		return err
-	}
-	client, err := c.Client()
-	if err != nil {
-		return err
-	}
-	if c.dns, err = startDNS(ctx, client, net.JoinHostPort(c.slot.machine().String(), "53")); err != nil {
-		return fmt.Errorf("DNS of pods: %w", err)
 	}
 	_, err = c.StartKubeScheduler(ctx, controlplane.SchedulerConfig{})
 	return err
@@ -178,9 +169,6 @@ func (c *Cluster) Close() error {
 	}
 	for _, node := range c.Nodes {
 		node.stop()
-	}
-	if c.dns != nil {
-		c.dns.stop()
 	}
 	if c.ControlPlane != nil {
 		c.Stop()

@@ -73,7 +73,7 @@ func TestInstall(t *testing.T) {
 		prepare   func(*installation)
 	}{
 		{"sidecar", []string{"deployment/outboard-shim"}, nil},
-		{"mtls", []string{"statefulset/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
+		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			i := &installation{T: t, cluster: c, client: client, root: root, workloads: kind.workloads}

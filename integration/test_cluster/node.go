@@ -81,14 +81,14 @@ func openNode(ctx context.Context, network *network, index, nodes int) (*Node, e
 
 // settings are what the configurations of node/ contain.
 type settings struct {
-	Name, Folder, NetworkPlugins, PauseImage, ControlGroup, Pods, DNS string
+	Name, Folder, NetworkPlugins, PauseImage, ControlGroup, Pods string
 }
 
 // writeFiles writes configurations and credentials.
 func (n *Node) writeFiles(c *Cluster, index int) error {
 	values := &settings{
 		Name: n.Name, Folder: n.dir, NetworkPlugins: n.tools.NetworkPlugins, PauseImage: PauseImage,
-		ControlGroup: c.slot.name() + "/" + n.Name, Pods: c.slot.subnet(index).String(), DNS: c.slot.machine().String(),
+		ControlGroup: c.slot.name() + "/" + n.Name, Pods: c.slot.subnet(index).String(),
 	}
 	for source, target := range map[string]string{
 		"containerd.toml": "containerd.toml", "kubelet.yaml": "kubelet.yaml", "kube-proxy.yaml": "kube-proxy.yaml",
