@@ -147,7 +147,7 @@ func measure(ctx context.Context, of size, installs []string) (all []*result, er
 		_, err := client.CoreV1().Nodes().Create(ctx, cluster.newNode(i), metav1.CreateOptions{})
 		return err
 	})
-	err = errors.Join(err, controlplane.InParallel(ctx, creators, of.pods, cluster.createRunning), cluster.createDevices(ctx))
+	err = errors.Join(err, cluster.createJob(ctx), controlplane.InParallel(ctx, creators, of.pods, cluster.createRunning), cluster.createDevices(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -12,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 
@@ -37,6 +39,7 @@ type cluster struct {
 	client kubernetes.Interface
 	size   size
 	node   *corev1.Node // GPU Feature Discovery's record of a DGX H100
+	job    types.UID    // the pods' owner; without one the garbage collector deletes them
 }
 
 func newCluster(client kubernetes.Interface, of size) (*cluster, error) {
@@ -58,9 +61,19 @@ func newCluster(client kubernetes.Interface, of size) (*cluster, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if node.Name == "dgx-h100" {
-			return &cluster{client, of, node}, nil
+			return &cluster{client: client, size: of, node: node}, nil
 		}
 	}
+}
+
+// createJob creates the pods' owner; no controller of Jobs runs.
+func (c *cluster) createJob(ctx context.Context) error {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: c.newPod("", 1).Spec}}}
+	job, err := c.client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{})
+	if err == nil {
+		c.job = job.UID
+	}
+	return err
 }
 
 func nodeName(i int) string { return fmt.Sprintf("gpu-node-%05d", i) }
@@ -121,10 +134,10 @@ func (c *cluster) newPod(name string, gpus int) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace,
 			Labels: map[string]string{"app": "training", "team": fmt.Sprint("team-", len(name)%7), "pod-template-hash": "5c9d8b6f4", "app.kubernetes.io/managed-by": "platform",
-				"batch.kubernetes.io/job-name": "job", "batch.kubernetes.io/controller-uid": "0f0f0f0f-0000-4000-8000-000000000000"},
+				"batch.kubernetes.io/job-name": "job", "batch.kubernetes.io/controller-uid": string(c.job)},
 			Annotations: map[string]string{"k8s.v1.cni.cncf.io/network-status": strings.Repeat(`{"name":"eth0","interface":"eth0","ips":["10.0.0.1"]},`, 4),
 				"prometheus.io/scrape": "true", "example.com/commit": strings.Repeat("0123456789", 4)},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: "0f0f0f0f-0000-4000-8000-000000000000", Controller: new(true)}}},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: c.job, Controller: new(true)}}},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{main, sidecar}, RestartPolicy: corev1.RestartPolicyNever, TerminationGracePeriodSeconds: new(int64(0)),
 			Tolerations: []corev1.Toleration{{Key: "nvidia.com/gpu", Operator: corev1.TolerationOpExists}}},
 	}
@@ -136,7 +149,7 @@ func (c *cluster) newPod(name string, gpus int) *corev1.Pod {
 	return pod
 }
 
-// createPod creates a pod that runs on a node.
+// createRunning creates a pod that runs on a node.
 func (c *cluster) createRunning(ctx context.Context, i int) error {
 	node, turn := i%c.size.nodes, i/c.size.nodes
 	gpus := 0
