@@ -1,6 +1,7 @@
 #include "shim/shim.h"
 
 #include <glog/logging.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -440,6 +441,12 @@ absl::Status ShimProcess::Start() {
   return absl::OkStatus();
 }
 
+void ShimProcess::TrimHeap() {
+  const absl::Time began = SteadyNow();
+  malloc_trim(0);
+  VLOG(1) << "Gave free memory back in " << SteadyNow() - began;
+}
+
 void ShimProcess::RunOnce(absl::Time now) {
   heartbeat_.Beat(SteadyNow());
   host_registry_.single_sessions()->SetLeading(Leading());
@@ -464,6 +471,8 @@ void ShimProcess::RunOnce(absl::Time now) {
     sampled_ = now;
     SampleMetrics();
     host_pods_->Tick(host_registry_.Describe(), now);
+    const bool is_idle = !scheduler_.queue().HasNext() && writer_.binds_in_flight() == 0;
+    if (heap_trim_.IsDue(is_idle, now)) TrimHeap();
     CheckConfigFile(now);
     CheckProfiles(now);
     ReportUnknownProfiles(now);
