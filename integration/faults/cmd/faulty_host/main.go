@@ -69,7 +69,12 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	dir, err := os.MkdirTemp("", "faulty-host")
+	// Beside its own socket, in a folder that the test removes: this process is often killed.
+	parent := ""
+	if network == "unix" {
+		parent = filepath.Dir(address)
+	}
+	dir, err := os.MkdirTemp(parent, "faulty-host")
 	if err != nil {
 		return err
 	}
