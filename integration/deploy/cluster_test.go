@@ -99,7 +99,12 @@ func (c *cluster) apply(all []*unstructured.Unstructured, dryRun ...string) []*u
 
 func (c *cluster) eventually(check func() error) {
 	c.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) { // Poll interval.
+	c.within(patience, check)
+}
+
+func (c *cluster) within(limit time.Duration, check func() error) {
+	c.Helper()
+	for end := time.Now().Add(limit); ; time.Sleep(50 * time.Millisecond) { // Poll interval.
 		err := check()
 		if err == nil {
 			return

@@ -40,7 +40,7 @@ func TestKubectlReplacesHosts(t *testing.T) {
 	// The shipped times are a minute each.
 	c.kubectl("patch", "deployment/outboard-host", "--patch", `{"spec": {"minReadySeconds": 12}}`)
 	c.startShim(bin, all, func(_, shim map[string]any) {
-		shim["replacement"] = map[string]any{"keepWarm": "10s"}
+		shim["replacement"] = map[string]any{"keepWarm": "10s", "shadowTimeout": "60s"}
 	})
 	faulty := []string{faults.BuildFaultyHost(t), "--host", filepath.Join(bin, "outboard-host")}
 	c.hosts.addPrograms(map[string][]string{
@@ -154,7 +154,7 @@ func (c *cluster) serves(build string) {
 func (c *cluster) notReady(image string, reasons []string) (not corev1.PodCondition) {
 	c.Helper()
 	name := ""
-	c.eventually(func() error {
+	c.within(3*patience, func() error {
 		pods, err := c.client.CoreV1().Pods(namespace).List(c.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=host"})
 		if err != nil {
 			return err

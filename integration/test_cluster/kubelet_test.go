@@ -89,8 +89,8 @@ func TestAPodRunsOnAKubelet(t *testing.T) {
 			t.Errorf("%s: %q, want %q", file, got, want)
 		}
 	}
-	// The name, the Service's address, and the way to the API server.
-	kubectl("exec", "all", "--", "pause", "--connect", "kubernetes.default.svc:443")
+	// The Service's address, and the way to the API server.
+	kubectl("exec", "all", "--", "pause", "--connect", kubectl("get", "service", "kubernetes", "--output", "jsonpath={.spec.clusterIP}")+":443")
 
 	kubectl("patch", "configmap", "settings", "--patch", `{"data":{"color":"green"}}`)
 	began = time.Now()
