@@ -40,7 +40,7 @@ func TestKubectlReplacesHosts(t *testing.T) {
 	// The shipped times are a minute each.
 	c.kubectl("patch", "deployment/outboard-host", "--patch", `{"spec": {"minReadySeconds": 12}}`)
 	c.startShim(bin, all, func(_, shim map[string]any) {
-		shim["replacement"] = map[string]any{"keepWarm": "10s", "shadowTimeout": "60s"}
+		shim["replacement"] = map[string]any{"keepWarm": "10s", "shadowTimeout": "20s"}
 	})
 	faulty := []string{faults.BuildFaultyHost(t), "--host", filepath.Join(bin, "outboard-host")}
 	c.hosts.addPrograms(map[string][]string{
