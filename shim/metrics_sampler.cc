@@ -58,9 +58,9 @@ void MetricsSampler::SampleRecordedEvents(const queue::SchedulingQueue& queue) {
   }
 }
 
-void MetricsSampler::SampleHosts(const hosts::HostRegistry& hosts) {
+void MetricsSampler::SampleHosts(const hosts::HostRegistry& hosts,
+                                 const std::vector<hosts::InstanceView>& views) {
   metrics_->hosts_ready.Set(hosts.AllReady() ? 1 : 0);
-  const std::vector<hosts::HostRegistry::View> views = hosts.Describe();
   std::string instances;
   for (const hosts::HostRegistry::View& view : views) {
     absl::StrAppend(&instances, view.host, " ", view.instance, " ", hosts::StateName(view.state),

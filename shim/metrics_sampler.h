@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shim/bind/api_writer.h"
 #include "shim/bind/event_recorder.h"
@@ -30,7 +31,8 @@ class MetricsSampler {
   explicit MetricsSampler(metrics::Metrics* metrics);
 
   void SampleScheduler(const scheduler::Scheduler& scheduler, const cache::ClusterState& cluster);
-  void SampleHosts(const hosts::HostRegistry& hosts);
+  // `views`: what `hosts` describes.
+  void SampleHosts(const hosts::HostRegistry& hosts, const std::vector<hosts::InstanceView>& views);
   // Those of the configuration, from now on.
   void WatchCertificates(const config::Config& config);
   void SampleWrites(const bind::ApiWriterStats& writes, const bind::EventRecorderStats& events);

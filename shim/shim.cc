@@ -469,8 +469,9 @@ void ShimProcess::RunOnce(absl::Time now) {
   if (now >= self_events_.NextTick()) self_events_.Tick(now);
   if (now - sampled_ >= kSamplePeriod || reload_wanted_) {
     sampled_ = now;
-    SampleMetrics();
-    host_pods_->Tick(host_registry_.Describe(), now);
+    const std::vector<hosts::InstanceView> instances = host_registry_.Describe();
+    SampleMetrics(instances);
+    host_pods_->Tick(instances, now);
     const bool is_idle = !scheduler_.queue().HasNext() && writer_.binds_in_flight() == 0;
     if (heap_trim_.IsDue(is_idle, now)) TrimHeap();
     CheckConfigFile(now);
@@ -482,9 +483,9 @@ void ShimProcess::RunOnce(absl::Time now) {
   TickReload(now);
 }
 
-void ShimProcess::SampleMetrics() {
+void ShimProcess::SampleMetrics(const std::vector<hosts::InstanceView>& instances) {
   sampler_.SampleScheduler(scheduler_, *cluster_);
-  sampler_.SampleHosts(host_registry_);
+  sampler_.SampleHosts(host_registry_, instances);
   sampler_.SampleWrites(writer_.stats(), events_.stats());
   const auto sample = [this](const auto& informer) {
     sampler_.SampleInformer(informer.name(), informer.objects(), informer.undecoded().size(),

@@ -155,7 +155,7 @@ class ShimProcess final : public Shim {
   void ReportUnknownProfiles(absl::Time now);
   void TrimHeap();
   void RunOnce(absl::Time now);
-  void SampleMetrics();
+  void SampleMetrics(const std::vector<hosts::InstanceView>& instances);
   absl::Time NextWakeup(absl::Time now) const;
   void Drain();
 

@@ -22,14 +22,7 @@ type NodeTools struct {
 
 // BuildNodeTools is BuildTools for the programs of nodes.
 func BuildNodeTools(ctx context.Context, progress func(format string, args ...any)) (*NodeTools, error) {
-	dir, err := ToolsDirectory()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	unlock, err := lockFile(filepath.Join(dir, ".lock"))
+	dir, unlock, err := lockTools()
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +53,18 @@ func BuildNodeTools(ctx context.Context, progress func(format string, args ...an
 		}
 	}
 	return tools, nil
+}
+
+// InstallTool builds a program from its module, PATH@VERSION, into a folder of ToolsDirectory, unless it exists.
+func InstallTool(ctx context.Context, folder, module string, progress func(format string, args ...any)) (program string, err error) {
+	dir, unlock, err := lockTools()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	name, _, _ := strings.Cut(path.Base(module), "@")
+	program = filepath.Join(dir, folder, name)
+	return program, goInstall(ctx, program, module, progress)
 }
 
 // goInstall builds a program outside this module, from exactly the versions in its own go.mod, unless it exists.

@@ -94,17 +94,22 @@ func ToolsDirectory() (string, error) {
 	return filepath.Join(cache, "outboard", "tools", KubernetesVersion), nil
 }
 
+// lockTools returns the folder of the tools, which no other process changes until unlock.
+func lockTools() (dir string, unlock func(), err error) {
+	if dir, err = ToolsDirectory(); err != nil {
+		return "", nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, err
+	}
+	unlock, err = lockFile(filepath.Join(dir, ".lock"))
+	return dir, unlock, err
+}
+
 // BuildTools builds the programs that are missing in ToolsDirectory and returns all: of the selected release, or with
 // `pinned` always of the pinned one. Safe for several processes: one builds, the others wait.
 func BuildTools(ctx context.Context, pinned bool, progress func(format string, args ...any)) (*Tools, error) {
-	dir, err := ToolsDirectory()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
-	}
-	unlock, err := lockFile(filepath.Join(dir, ".lock"))
+	dir, unlock, err := lockTools()
 	if err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 
@@ -30,37 +29,9 @@ func Programs(ctx context.Context, progress func(format string, args ...any)) ([
 	if err != nil {
 		return nil, err
 	}
-	tools, err := controlplane.ToolsDirectory()
+	helm, err := controlplane.InstallTool(ctx, "helm-"+HelmVersion, "helm.sh/helm/v3/cmd/helm@"+HelmVersion, progress)
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(tools, "helm-"+HelmVersion)
-	if _, err := os.Stat(filepath.Join(folder, "helm")); err != nil {
-		progress("building helm %s (the first time takes minutes)", HelmVersion)
-		if err := buildHelm(ctx, tools, folder); err != nil {
-			return nil, err
-		}
-	}
-	return []string{folder, bin}, nil
-}
-
-func buildHelm(ctx context.Context, tools, folder string) error {
-	if err := os.MkdirAll(tools, 0o755); err != nil {
-		return err
-	}
-	partial, err := os.MkdirTemp(tools, "helm-partial-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(partial)
-	build := exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", "helm.sh/helm/v3/cmd/helm@"+HelmVersion)
-	build.Dir = tools
-	build.Env = append(os.Environ(), "GOBIN="+partial)
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go install helm: %w\n%s", err, out)
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(filepath.Join(partial, "helm"), filepath.Join(folder, "helm"))
+	return []string{filepath.Dir(helm), bin}, nil
 }

@@ -77,7 +77,7 @@ class HostPods {
   const Callbacks callbacks_;
   std::vector<std::unique_ptr<Watch>> watches_;
   std::vector<Selection> selections_;  // one for each host with pods
-  std::vector<std::thread> stoppers_;  // end watches that are no longer wanted
+  std::vector<std::thread> stoppers_;  // end watches of former configurations
   std::set<std::string> writing_;      // uids of pods
   // By uid: the next write, and the next write that keeps the status. A host that crashes again and
   // again changes its state all the time.
