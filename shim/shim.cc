@@ -434,7 +434,10 @@ absl::Status ShimProcess::Start() {
   StartHostPods();
   host_registry_.SetCallbacks(
       {[this](const std::string& address) { connector_->NeedsHandshake(address); },
-       [this](const std::string& address) { connector_->Retire(address); },
+       [this](const std::string& address) {
+         connector_->Retire(address);
+         host_pods_->OnRetired(address);
+       },
        [this](const std::string& host) { return host_calls_.Of(host); }});
   scheduler_.SetShadowObserver(&host_registry_);
   host_failures_.hosts = &host_registry_;

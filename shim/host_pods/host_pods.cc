@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "shim/bind/api_requests.h"
-#include "shim/host_pods/readiness.h"
 #include "shim/informer/informer.h"
 
 namespace outboard::host_pods {
@@ -124,6 +123,7 @@ void HostPods::OnPod(Watch* watch, const HostPodPtr& pod, bool is_deleted) {
   if (is_deleted || pod->has_ended) {
     watch->pods.erase(pod->uid());
     next_writes_.erase(pod->uid());
+    were_ready_.erase(pod->uid());
   } else {
     watch->pods[pod->uid()] = pod;
   }
@@ -146,20 +146,45 @@ void HostPods::Report() {
   callbacks_.found(std::move(endpoints));
 }
 
+std::vector<HostInPod> HostPods::HostsIn(const Watch& watch, const HostPod& pod,
+                                         const std::vector<hosts::InstanceView>& instances) {
+  std::set<std::string>& were_ready = were_ready_[pod.uid()];
+  std::vector<HostInPod> hosts;
+  for (const Selection& selection : selections_) {
+    if (selection.watch != &watch) continue;
+    const std::string address = AddressOf(pod, selection.spec.pods->port);
+    HostInPod& host = hosts.emplace_back(HostInPod{selection.spec.name});
+    for (const hosts::InstanceView& view : instances) {
+      if (view.host == host.host && view.address == address) host.instance = &view;
+    }
+    if (host.instance != nullptr) {
+      const hosts::InstanceState state = host.instance->state;
+      if (state == hosts::InstanceState::kServing || state == hosts::InstanceState::kStandby)
+        were_ready.insert(address);
+      if (state == hosts::InstanceState::kRefused || state == hosts::InstanceState::kQuarantined)
+        were_ready.erase(address);
+    }
+    host.was_ready = were_ready.count(address) > 0;
+  }
+  return hosts;
+}
+
+void HostPods::OnRetired(const std::string& address) {
+  for (const Selection& selection : selections_) {
+    for (const auto& [uid, pod] : selection.watch->pods) {
+      if (!pod->ip.empty() && AddressOf(*pod, selection.spec.pods->port) == address)
+        were_ready_[uid].insert(address);
+    }
+  }
+}
+
 void HostPods::Tick(const std::vector<hosts::InstanceView>& instances, absl::Time now) {
-  if (selections_.empty() || !callbacks_.may_write()) return;
+  const bool may_write = callbacks_.may_write();
   for (const std::unique_ptr<Watch>& watch : watches_) {
     for (const auto& [uid, pod] : watch->pods) {
-      if (!pod->has_gate || pod->ip.empty() || writing_.count(uid) > 0) continue;
-      std::vector<HostInPod> hosts;
-      for (const Selection& selection : selections_) {
-        if (selection.watch != watch.get()) continue;
-        const std::string address = AddressOf(*pod, selection.spec.pods->port);
-        HostInPod& host = hosts.emplace_back(HostInPod{selection.spec.name});
-        for (const hosts::InstanceView& view : instances) {
-          if (view.host == host.host && view.address == address) host.instance = &view;
-        }
-      }
+      if (!pod->has_gate || pod->ip.empty()) continue;
+      const std::vector<HostInPod> hosts = HostsIn(*watch, *pod, instances);
+      if (!may_write || hosts.empty() || writing_.count(uid) > 0) continue;
       const std::optional<Readiness> wanted = WantedReadiness(pod->readiness, hosts);
       if (wanted.has_value()) Write(pod, *wanted, now);
     }

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "shim/config/config.h"
 #include "shim/host_pods/host_pod.h"
+#include "shim/host_pods/readiness.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/instance_view.h"
 #include "shim/kube/api_client.h"
@@ -56,6 +57,8 @@ class HostPods {
   void SetConfig(const config::ShimConfig& config);
   // Writes conditions that differ from what the instances' states say.
   void Tick(const std::vector<hosts::InstanceView>& instances, absl::Time now);
+  // The instance at this address was ready; its session has ended because another one serves.
+  void OnRetired(const std::string& address);
   // Ends all threads.
   void Stop();
 
@@ -68,6 +71,9 @@ class HostPods {
   };
 
   void OnPod(Watch* watch, const HostPodPtr& pod, bool is_deleted);
+  // The hosts in the pod, and their instances.
+  std::vector<HostInPod> HostsIn(const Watch& watch, const HostPod& pod,
+                                 const std::vector<hosts::InstanceView>& instances);
   void Report();
   void Write(const HostPodPtr& pod, const Readiness& wanted, absl::Time now);
   void OnWritten(const HostPodPtr& pod, const Readiness& wanted, const absl::Status& status,
@@ -86,6 +92,8 @@ class HostPods {
     absl::Time same_status = absl::InfinitePast();
   };
   std::map<std::string, NextWrites> next_writes_;
+  // By uid: the addresses of instances that were ready, also while another replica led.
+  std::map<std::string, std::set<std::string>> were_ready_;
   // Answers that arrive after this object's end are dropped.
   const std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -21,6 +21,7 @@ using ::nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 constexpr char kPatch[] = "/pods/host-a/status";
 
@@ -188,6 +189,36 @@ TEST_F(HostPodsTest, TheLeaderWritesTheCondition) {
   EXPECT_EQ(Condition("host-a")["status"], "True");
   EXPECT_EQ(Condition("host-a")["lastTransitionTime"], "1970-01-01T00:00:00Z");
   EXPECT_EQ(server_.Count("PATCH", kPatch), 2);
+}
+
+// The session of an older instance ends soon after it was ready (replacement.keepWarm), perhaps
+// before the other host in its pod is ready, and before this replica leads.
+TEST_F(HostPodsTest, HostsOfAPodNeedNotBeReadyAtTheSameTime) {
+  server_.Put("pods", Pod("host-a", "10.0.0.1"));
+  server_.Put("pods", Pod("host-b", "10.0.0.2"));
+  pods_.SetConfig(ConfigWith({{"main", 1}, {"claims", 2}}));
+  ASSERT_TRUE(RunUntilFound(
+      {"claims 10.0.0.1:2", "claims 10.0.0.2:2", "main 10.0.0.1:1", "main 10.0.0.2:1"}));
+  leads_ = false;
+  pods_.Tick({At("claims", "10.0.0.1:2", hosts::InstanceState::kStandby)}, now_);
+  pods_.OnRetired("10.0.0.2:2");  // It was ready between two ticks.
+  leads_ = true;
+  pods_.Tick({At("main", "10.0.0.1:1", hosts::InstanceState::kServing),
+              At("main", "10.0.0.2:1", hosts::InstanceState::kShadow)},
+             now_);
+  ASSERT_TRUE(RunUntil([&] { return written_.size() == 2; }));
+  EXPECT_THAT(written_, UnorderedElementsAre("ns/host-a True", "ns/host-b False"));
+  EXPECT_EQ(Condition("host-b")["reason"], "Comparing");
+  pods_.Tick({At("main", "10.0.0.2:1", hosts::InstanceState::kServing)}, now_);
+  ASSERT_TRUE(RunUntil([&] { return written_.size() == 3; }));
+  EXPECT_EQ(written_.back(), "ns/host-b True");
+
+  // Its container was started again, and is refused.
+  pods_.Tick({At("main", "10.0.0.1:1", hosts::InstanceState::kServing),
+              At("claims", "10.0.0.1:2", hosts::InstanceState::kRefused)},
+             now_);
+  ASSERT_TRUE(RunUntil([&] { return written_.size() == 4; }));
+  EXPECT_EQ(written_.back(), "ns/host-a False");
 }
 
 TEST_F(HostPodsTest, OnlyPodsWithTheGateGetTheCondition) {

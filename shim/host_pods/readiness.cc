@@ -20,7 +20,7 @@ struct Verdict {
   const char* text;
 };
 
-Verdict VerdictOf(const hosts::InstanceView* instance) {
+Verdict StateOf(const hosts::InstanceView* instance) {
   if (instance == nullptr)
     return {Kind::kPending, "NotConnected", "the scheduler has no session with it yet"};
   switch (instance->state) {
@@ -44,6 +44,14 @@ Verdict VerdictOf(const hosts::InstanceView* instance) {
   return {Kind::kPending, "Unknown", "its state is unknown"};
 }
 
+// A session ends when its instance was replaced; that of another host in the pod may begin later.
+Verdict VerdictOf(const HostInPod& host) {
+  const Verdict state = StateOf(host.instance);
+  if (state.kind == Kind::kPending && host.was_ready)
+    return {Kind::kReady, "Standby", "it was ready before"};
+  return state;
+}
+
 }  // namespace
 
 std::optional<Readiness> WantedReadiness(const Readiness& current,
@@ -51,7 +59,7 @@ std::optional<Readiness> WantedReadiness(const Readiness& current,
   Verdict first = {Kind::kReady, "", ""};
   std::vector<std::string> texts;
   for (const HostInPod& host : hosts) {
-    const Verdict verdict = VerdictOf(host.instance);
+    const Verdict verdict = VerdictOf(host);
     if (*first.reason == '\0' || verdict.kind < first.kind) first = verdict;
     const std::string why = host.instance == nullptr ? "" : host.instance->why;
     texts.push_back(

@@ -16,14 +16,16 @@ struct HostInPod {
   std::string host;
   // Null: the shim has no session with an instance there.
   const hosts::InstanceView* instance = nullptr;
+  // An instance there has served or was ready to.
+  bool was_ready = false;
 };
 
 // The condition that the pod should have; nullopt: it has it.
 //
-// "True" once the instances of all hosts serve or have served, "False" while an instance is refused
-// or quarantined. Other states, such as a new session after a restart of the shim, do not change a
-// pod that is "True": a Deployment must not take it for a pod that fails. Before that, the reason
-// says what is awaited.
+// "True" once the instances of all hosts serve or were ready to, not necessarily at the same time;
+// "False" while an instance is refused or quarantined. Other states, such as a new session after a
+// restart of the shim, do not change a pod that is "True": a Deployment must not take it for a pod
+// that fails. Before that, the reason says what is awaited.
 //
 // Pure. `hosts` is not empty.
 std::optional<Readiness> WantedReadiness(const Readiness& current,

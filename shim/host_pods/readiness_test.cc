@@ -84,6 +84,22 @@ TEST(WantedReadiness, EveryHostOfAPodCounts) {
   EXPECT_EQ(WantedReadiness({}, {{"main", &serving}, {"claims", &serving}})->status, "True");
 }
 
+TEST(WantedReadiness, HostsOfAPodNeedNotBeReadyAtTheSameTime) {
+  const InstanceView syncing = In(InstanceState::kSyncing);
+  const InstanceView serving = In(InstanceState::kServing);
+  HostInPod replaced{"claims"};
+  replaced.was_ready = true;
+  EXPECT_EQ(WantedReadiness({}, {{"main", &syncing}, replaced})->reason, "Syncing");
+  const std::optional<Readiness> wanted = WantedReadiness({}, {{"main", &serving}, replaced});
+  ASSERT_TRUE(wanted.has_value());
+  EXPECT_EQ(wanted->status, "True");
+  EXPECT_THAT(wanted->message, HasSubstr("host claims: it was ready before"));
+
+  const InstanceView refused = In(InstanceState::kRefused);
+  replaced.instance = &refused;
+  EXPECT_EQ(WantedReadiness({}, {{"main", &serving}, replaced})->reason, "Refused");
+}
+
 TEST(WantedReadiness, LongReasonsAreCut) {
   const InstanceView refused = In(InstanceState::kRefused, std::string(5000, 'x'));
   EXPECT_EQ(WantedReadiness({}, {{"main", &refused}})->message.size(), 1024);
