@@ -306,13 +306,19 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p, err := c.StartProcess("kube-controller-manager", c.tools.ControllerManager,
+	grace := []string{}
+	if c.options.KWOK {
+		// KWOK updates the status of a node every 55 s, which is more than the default. The pods of a node that counts as
+		// not ready stay not ready: KWOK does not update their status again.
+		grace = []string{"--node-monitor-grace-period=10m"}
+	}
+	p, err := c.StartProcess("kube-controller-manager", c.tools.ControllerManager, append(grace,
 		"--kubeconfig="+kubeconfig,
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(ports[0]), "--cert-dir="+c.Dir,
 		"--root-ca-file="+c.file("ca.crt"), "--service-account-private-key-file="+c.file("sa.key"),
 		"--controllers="+cmp.Or(strings.Join(c.options.Controllers, ","), "*"),
-		"--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false")
+		"--leader-elect=false", "--kube-api-qps=1000", "--kube-api-burst=1000", "--profiling=false")...)
 	if err != nil {
 		return err
 	}
@@ -533,6 +539,28 @@ func (c *ControlPlane) StopKeepingLogs() (string, error) {
 		}
 	}
 	return kept, nil
+}
+
+// LogTails returns the ends of the logs of schedulers and hosts, and says which of them have ended: where only a test's
+// output is kept, nothing else tells why it failed.
+func (c *ControlPlane) LogTails() string {
+	c.mutex.Lock()
+	processes := slices.Clone(c.processes[c.servers:])
+	c.mutex.Unlock()
+	var text strings.Builder
+	for i, p := range processes {
+		if slices.ContainsFunc(processes[i+1:], func(next *Process) bool { return next.LogPath == p.LogPath }) {
+			continue // It was started again, with the same log.
+		}
+		state := "running"
+		select {
+		case <-p.Exited():
+			state = fmt.Sprint("ended: ", p.Err())
+		default:
+		}
+		fmt.Fprintf(&text, "%s (%s):\n%s\n", p.Name, state, p.LogTail())
+	}
+	return text.String()
 }
 
 // stopProcesses ends schedulers and hosts gracefully, in reverse start order. Then it kills the servers, whose data is

@@ -35,8 +35,9 @@ func StartForTest(t testing.TB, options Options) (*ControlPlane, error) {
 			c.Stop()
 			return
 		}
+		tails := c.LogTails()
 		kept, err := c.StopKeepingLogs()
-		t.Logf("logs of all processes: %s (%v)", kept, err)
+		t.Logf("%slogs of all processes: %s (%v)", tails, kept, err)
 	})
 	return c, nil
 }
