@@ -55,8 +55,9 @@ func BuildNodeTools(ctx context.Context, progress func(format string, args ...an
 	return tools, nil
 }
 
-// InstallTool builds a program from its module, PATH@VERSION, into a folder of ToolsDirectory, unless it exists.
-func InstallTool(ctx context.Context, folder, module string, progress func(format string, args ...any)) (program string, err error) {
+// InstallTool builds a program from its module, PATH@VERSION, into a folder of ToolsDirectory, unless it exists. What
+// its project sets when it links a release, such as a version, is given as the linker's PACKAGE.VARIABLE=VALUE.
+func InstallTool(ctx context.Context, folder, module string, progress func(format string, args ...any), variables ...string) (program string, err error) {
 	dir, unlock, err := lockTools()
 	if err != nil {
 		return "", err
@@ -64,11 +65,11 @@ func InstallTool(ctx context.Context, folder, module string, progress func(forma
 	defer unlock()
 	name, _, _ := strings.Cut(path.Base(module), "@")
 	program = filepath.Join(dir, folder, name)
-	return program, goInstall(ctx, program, module, progress)
+	return program, goInstall(ctx, program, module, progress, variables...)
 }
 
 // goInstall builds a program outside this module, from exactly the versions in its own go.mod, unless it exists.
-func goInstall(ctx context.Context, program, module string, progress func(format string, args ...any)) error {
+func goInstall(ctx context.Context, program, module string, progress func(format string, args ...any), variables ...string) error {
 	if isExecutable(program) {
 		return nil
 	}
@@ -82,7 +83,11 @@ func goInstall(ctx context.Context, program, module string, progress func(format
 		return err
 	}
 	defer os.RemoveAll(bin)
-	cmd := exec.CommandContext(ctx, "go", "install", "-ldflags", "-s -w", module)
+	flags := "-s -w"
+	for _, variable := range variables {
+		flags += " -X " + variable
+	}
+	cmd := exec.CommandContext(ctx, "go", "install", "-ldflags", flags, module)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOBIN="+bin)
 	if out, err := cmd.CombinedOutput(); err != nil {

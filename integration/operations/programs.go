@@ -13,6 +13,9 @@ import (
 // HelmVersion is the version of the module with whose code integration/deploy renders the chart.
 const HelmVersion = "v3.18.6"
 
+// helmKubernetesMinor is that of the client-go in its go.mod.
+const helmKubernetesMinor = "33"
+
 // ErrNoProgram reports that this machine lacks a program that readers of the guide have. Debian 12's kubectl is too old.
 var ErrNoProgram = errors.New("not found on PATH")
 
@@ -29,7 +32,10 @@ func Programs(ctx context.Context, progress func(format string, args ...any)) ([
 	if err != nil {
 		return nil, err
 	}
-	helm, err := controlplane.InstallTool(ctx, "helm-"+HelmVersion, "helm.sh/helm/v3/cmd/helm@"+HelmVersion, progress)
+	// As its releases are linked: without it `helm template` takes the cluster for Kubernetes 1.20, which the chart refuses.
+	version := "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
+	helm, err := controlplane.InstallTool(ctx, "helm-"+HelmVersion, "helm.sh/helm/v3/cmd/helm@"+HelmVersion, progress,
+		version+"Major=1", version+"Minor="+helmKubernetesMinor)
 	if err != nil {
 		return nil, err
 	}
