@@ -21,6 +21,8 @@ import (
 
 const (
 	namespace = "outboard-system"
+	// hostName is in the hosts' certificate.
+	hostName = "outboard-host.outboard-system.svc"
 	// patience is long because the machine may be busy; the log has the durations.
 	patience = 10 * time.Minute
 )
@@ -50,7 +52,8 @@ type installation struct {
 	client    kubernetes.Interface
 	root      string
 	workloads []string // its Deployments and StatefulSets
-	pods      int      // created so far
+	scheduler string
+	pods      int // created so far
 }
 
 // A day of each installation: installed, used, upgraded, its leader's pod deleted, its node drained, removed.
@@ -76,7 +79,7 @@ func TestInstall(t *testing.T) {
 		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			i := &installation{T: t, cluster: c, client: client, root: root, workloads: kind.workloads}
+			i := &installation{T: t, cluster: c, client: client, root: root, workloads: kind.workloads, scheduler: "outboard-scheduler"}
 			if kind.prepare != nil {
 				kind.prepare(i)
 			}
@@ -106,7 +109,7 @@ func (i *installation) livesADay(manifests string) {
 func (i *installation) createSecrets() {
 	i.kubectl("apply", "-f", filepath.Join(i.root, "deploy", "kustomize", "base", "namespace.yaml"))
 	host, shim := i.TempDir(), i.TempDir()
-	if err := controlplane.WriteHostSecrets(host, shim, "outboard-host.outboard-system.svc"); err != nil {
+	if err := controlplane.WriteHostSecrets(host, shim, hostName); err != nil {
 		i.Fatal(err)
 	}
 	for name, dir := range map[string]string{"outboard-host-tls": host, "outboard-shim-tls": shim} {
@@ -197,7 +200,7 @@ func (i *installation) runPod() {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i.pods)},
 		Spec: corev1.PodSpec{
-			SchedulerName: "outboard-scheduler",
+			SchedulerName: i.scheduler,
 			Containers:    []corev1.Container{{Name: "main", Image: testcluster.PauseImage}},
 		},
 	}
