@@ -28,9 +28,10 @@ const (
 	// Shorter than the defaults, so that a takeover costs less time.
 	leaseDuration, renewDeadline = 6 * time.Second, 4 * time.Second
 	electionConfig               = "leaderElection: {leaseDuration: 6s, renewDeadline: 4s, retryPeriod: 1s}"
-	// The leader learns of a theft of its lease when it renews it, at the latest at the renew deadline. An API server
-	// that is stopped meanwhile carries out later what it has received: such time does not count.
-	theftGrace = renewDeadline + time.Second
+	// The leader learns of a theft of its lease when it renews it, at the latest at the renew deadline. What it has sent
+	// by then takes effect before the lease would have expired: no request has a later deadline. An API server that is
+	// stopped meanwhile carries out later what it has received: such time does not count.
+	theftGrace = leaseDuration
 	// After this time a shim should have seen that a node was deleted.
 	staleNode = 5 * time.Second
 	// Other clients bind pods to this node, which is large and which the scheduler does not use, so that their binds

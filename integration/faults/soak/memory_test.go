@@ -21,6 +21,7 @@ type memory struct {
 
 	mutex   sync.Mutex
 	samples map[life][]memorySample
+	current map[int]life   // by PID
 	now     map[string]int // MiB, by name
 }
 
@@ -29,6 +30,7 @@ type life struct {
 	pid   int
 	name  string
 	leads bool
+	turn  int // how often it has begun or ceased to lead before
 }
 
 type memorySample struct {
@@ -37,7 +39,7 @@ type memorySample struct {
 }
 
 func newMemory(c *cluster, process func(*replica) *controlplane.Process, warm int) *memory {
-	return &memory{cluster: c, process: process, warm: warm, samples: map[life][]memorySample{}, now: map[string]int{}}
+	return &memory{cluster: c, process: process, warm: warm, samples: map[life][]memorySample{}, current: map[int]life{}, now: map[string]int{}}
 }
 
 // last returns the last sample of each process.
@@ -69,15 +71,26 @@ func (m *memory) sample(ctx context.Context) {
 			usage, err := process.Usage()
 			if err == nil && !hasEnded(process) {
 				mib := float64(usage.RSS) / (1 << 20)
-				key := life{process.PID(), process.Name, user == leader}
-				m.mutex.Lock()
-				m.now[process.Name] = int(mib)
-				m.samples[key] = append(m.samples[key], memorySample{bound, mib})
-				m.mutex.Unlock()
+				m.add(process.PID(), process.Name, user == leader, memorySample{bound, mib})
 			}
 			r.mutex.Unlock()
 		}
 	}
+}
+
+func (m *memory) add(pid int, name string, leads bool, sample memorySample) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	now, known := m.current[pid]
+	switch {
+	case !known:
+		now = life{pid, name, leads, 0}
+	case now.leads != leads:
+		now = life{pid, name, leads, now.turn + 1}
+	}
+	m.current[pid] = now
+	m.now[name] = int(sample.mib)
+	m.samples[now] = append(m.samples[now], sample)
 }
 
 // compare returns the lives with at least leastLife binds after they were warm: the memory in the first and in the last
