@@ -346,15 +346,6 @@ void HostRegistry::Serve(const std::string& name, Instance* next, const std::str
             << ", at version " << next->grpc_client->acknowledged_version() << ": " << why;
 }
 
-Instance* HostRegistry::NewestReady(Host* host, const Instance* but) {
-  Instance* newest = nullptr;
-  for (const auto& instance : host->instances) {
-    if (instance.get() == but || !instance->ready()) continue;
-    if (newest == nullptr || instance->started > newest->started) newest = instance.get();
-  }
-  return newest;
-}
-
 void HostRegistry::Remove(const std::string& name, Instance* instance, absl::Time now) {
   Host& host = hosts_[name];
   if (host.serving == instance) {
@@ -406,7 +397,7 @@ void HostRegistry::OnDraining(const std::string& host_name, const std::string& i
     const bool serves = host.serving == instance.get();
     if (instance->grpc_client != nullptr) instance->grpc_client->MarkDraining();
     if (serves) {
-      if (Instance* next = NewestReady(&host, instance.get()))
+      if (Instance* next = host.NewestReady(instance.get()))
         Serve(host_name, next, "draining", absl::StrCat(id, " is draining"), now);
     }
     // A serving instance is kept, although unusable, until another one comes.
@@ -419,11 +410,11 @@ void HostRegistry::OnDraining(const std::string& host_name, const std::string& i
 // Moves each instance that is ready for its next state.
 void HostRegistry::Promote(const std::string& name, Host* host, absl::Time now) {
   if (host->serving == nullptr || !host->serving->ready()) {
-    if (Instance* next = NewestReady(host, host->serving))
+    if (Instance* next = host->NewestReady(host->serving))
       Serve(name, next, "newer", "no other instance is ready", now);
     return;
   }
-  // By index: serving one instance may restart others, but removes none.
+  // By index: serving one instance may restart others, and one in the shadow may be removed.
   for (size_t i = 0; i < host->instances.size(); ++i) {
     Instance* const instance = host->instances[i].get();
     if (!instance->ready()) continue;
@@ -482,7 +473,9 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
   Instance* const serving = host->serving;
   if (serving != nullptr && serving->failures >= replacement.rollback_failures &&
       now - serving->since < replacement.keep_warm) {
-    if (Instance* previous = NewestReady(host, serving)) {
+    Instance* previous = host->NewestOfAnotherBuild();
+    if (previous == nullptr) previous = host->NewestReady(serving);
+    if (previous != nullptr) {
       GiveUp(name, host, previous,
              absl::StrCat(serving->bad_calls, " calls without a usable answer within ",
                           absl::FormatDuration(now - serving->since),

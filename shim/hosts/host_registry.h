@@ -45,7 +45,8 @@ namespace outboard::hosts {
 //
 // The usable instance that started last serves, unless an administrator selected another one. If
 // the serving instance is lost, the newest ready one takes over at once. If several of its answers
-// are unusable soon after it took over, its predecessor replaces it, and its build is quarantined.
+// are unusable soon after it took over, its predecessor replaces it, and its build is quarantined
+// if that of the predecessor is another one.
 //
 // Everything happens between cycles: one instance answers a cycle from PreFilter to Score. Later
 // calls of an attempt go to the instance that serves then; its snapshot has all attempts with a
@@ -179,8 +180,6 @@ class HostRegistry final : public framework::ShadowObserver {
              const std::string& why, absl::Time now);
   // Puts plans into force. Other hosts whose share changes start from scratch.
   void Adopt(Plans plans, const std::string& by_host, absl::Time now);
-  // The newest ready instance except `but`.
-  Instance* NewestReady(Host* host, const Instance* but);
   // Takes the instance out of service, if it serves, and forgets it.
   void Remove(const std::string& name, Instance* instance, absl::Time now);
   void OnLost(const std::string& name, Instance* instance, const std::string& why, absl::Time now);
@@ -191,7 +190,8 @@ class HostRegistry final : public framework::ShadowObserver {
   void EndIfBroken(const std::string& name, Host* host, Instance* instance, absl::Time now);
   // Handles what an instance pushed that does not serve; may end its session.
   void TakePushes(const std::string& name, Instance* instance, absl::Time now);
-  // Takes a build out of service, with the reason.
+  // Takes all instances of its build out of service, with the reason. If one of them serves, the
+  // build is not at fault: only this session ends, and the instance is called again.
   void Quarantine(const std::string& name, Instance* instance, const std::string& why,
                   absl::Time now);
   // Logs a warning of the instance that differs from the kept one, and keeps it.

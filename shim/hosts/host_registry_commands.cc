@@ -18,7 +18,7 @@ absl::Status HostRegistry::Swap(const std::string& name, const std::string& id, 
   Host& host = **found;
   Instance* next = nullptr;
   if (id.empty()) {
-    next = NewestReady(&host, host.serving);
+    next = host.NewestReady(host.serving);
     if (next == nullptr) {
       return absl::FailedPreconditionError(
           absl::StrCat("no other instance of host \"", name, "\" is ready"));
@@ -45,12 +45,13 @@ absl::Status HostRegistry::Rollback(const std::string& name, absl::Time now) {
   absl::StatusOr<Host*> found = FindHost(name);
   if (!found.ok()) return found.status();
   Host& host = **found;
-  Instance* const previous = NewestReady(&host, host.serving);
+  Instance* const previous = host.NewestOfAnotherBuild();
   if (host.serving == nullptr || previous == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("no other instance of host \"", name, "\" is ready; the predecessor is kept ",
-                     absl::FormatDuration(config_->shim.replacement.keep_warm),
-                     " after a replacement (replacement.keepWarm)"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "no ready instance of host \"", name, "\" has another build than ",
+        host.serving == nullptr ? "the last instance" : host.serving->id(),
+        "; the predecessor is kept ", absl::FormatDuration(config_->shim.replacement.keep_warm),
+        " after a replacement (replacement.keepWarm)"));
   }
   GiveUp(name, &host, previous, "requested by an administrator", now);
   return absl::OkStatus();

@@ -31,7 +31,7 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
   host.pause.Add(instance->id(), now - instance->began, now);
   host.why_lost = why;
   if (host.serving == instance) {
-    if (Instance* next = NewestReady(&host, instance)) {
+    if (Instance* next = host.NewestReady(instance)) {
       Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);
     }
   }
@@ -68,7 +68,7 @@ void HostRegistry::OnSilent(const std::string& name, const std::string& id, absl
                     now);
     }
     if (silence < limits_.silent_until_held_back || it->second.serving != instance.get()) return;
-    if (Instance* const next = NewestReady(&it->second, instance.get()))
+    if (Instance* const next = it->second.NewestReady(instance.get()))
       return Serve(name, next, "lost", absl::StrCat(id, " does not answer probes"), now);
     return scheduler_->OnProbesUnanswered(name, silence, now);
   }
@@ -102,14 +102,26 @@ void HostRegistry::GiveUp(const std::string& name, Host* host, Instance* previou
 
 void HostRegistry::Quarantine(const std::string& name, Instance* instance, const std::string& why,
                               absl::Time now) {
-  hosts_[name].quarantined.Add(instance->build_key(), why);
-  Disconnect(instance);
-  Enter(name, instance, InstanceState::kQuarantined, why, now);
+  Host& host = hosts_[name];
+  const std::string build = instance->build_key();
+  if (host.serving != nullptr && host.serving != instance && host.serving->build_key() == build) {
+    const std::string serving = host.serving->id();
+    return OnLost(
+        name, instance,
+        absl::StrCat(why, "; its build is not quarantined, because ", serving, " serves with it"),
+        now);
+  }
+  host.quarantined.Add(build, why);
+  for (const auto& of_build : host.instances) {
+    if (of_build->build_key() != build || of_build->state == InstanceState::kQuarantined) continue;
+    Disconnect(of_build.get());
+    Enter(name, of_build.get(), InstanceState::kQuarantined, why, now);
+  }
 }
 
 void HostRegistry::EndMisbehaving(const std::string& name, Host* host, Instance* instance,
                                   const std::string& why, absl::Time now) {
-  Instance* const other = NewestReady(host, instance);
+  Instance* const other = host->NewestReady(instance);
   if (other == nullptr) {
     // Its build may be the only one there is.
     OnLost(name, instance, why, now);

@@ -138,9 +138,11 @@ bool HostRegistry::RecordsCalls(const std::string& host_name) const {
 void HostRegistry::OnCallsRecorded(const framework::AnsweredPoints& points, absl::Time now) {
   const auto host = hosts_.find(points.host_name);
   if (host == hosts_.end()) return;
-  for (const auto& instance : host->second.instances) {
+  // By index, from the end: an instance that cannot be called may be removed.
+  for (size_t i = host->second.instances.size(); i-- > 0;) {
+    Instance* const instance = host->second.instances[i].get();
     if (instance->awaits_shadow_cycle() && instance->shares.count(points.profile.name) > 0)
-      StartChain(points, instance.get(), now);
+      StartChain(points, instance, now);
   }
 }
 

@@ -97,6 +97,29 @@ struct HostInstances {
   std::string why_lost;               // that one
   std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
   int recalls = 0;                    // how often these were called again
+
+  // The newest ready instance except `but`; null: none.
+  Instance* NewestReady(const Instance* but) const {
+    return NewestOf([but](const Instance& instance) { return &instance != but; });
+  }
+  // The newest ready instance of another build than the serving one; null: none.
+  Instance* NewestOfAnotherBuild() const {
+    return NewestOf([this](const Instance& instance) {
+      return serving == nullptr || instance.build_key() != serving->build_key();
+    });
+  }
+
+ private:
+  template <typename Wanted>
+  Instance* NewestOf(const Wanted& wanted) const {
+    Instance* newest = nullptr;
+    for (const auto& instance : instances) {
+      if (instance->ready() && wanted(*instance) &&
+          (newest == nullptr || instance->started > newest->started))
+        newest = instance.get();
+    }
+    return newest;
+  }
 };
 
 }  // namespace outboard::hosts

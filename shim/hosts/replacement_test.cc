@@ -193,6 +193,26 @@ class ReplacementTest : public ::testing::Test {
     }
     ASSERT_TRUE(done());
   }
+  // The instance's next cycles fail; -1: all.
+  void Fails(const std::string& id, int times = 1,
+             grpc::StatusCode code = grpc::StatusCode::INTERNAL,
+             const std::string& message = "out of ideas") {
+    Fault broken;
+    broken.status = grpc::Status(code, message);
+    broken.times = times;
+    fakes_[id]->Inject<CycleRequest>(broken);
+  }
+  void HangsOnce(const std::string& id) {
+    Fault slow;
+    slow.delay = absl::Seconds(60);
+    fakes_[id]->Inject<CycleRequest>(slow);
+  }
+  void BReplacesA(const std::string& digest_a = "", const std::string& digest_b = "") {
+    Comes("a", 1, digest_a);
+    WaitFor({"a serving"});
+    Comes("b", 2, digest_b);
+    WaitFor({"a standby", "b serving"});
+  }
   // Every node is infeasible according to this instance.
   void RejectsAll(const std::string& id) {
     fakes_[id]->Answer<FilterRequest, FilterResponse>(
@@ -272,10 +292,7 @@ TEST_F(ReplacementTest, ASuccessorGetsWhatPluginsKeepForPodsThatAreNotBound) {
 // For example if its successor was started by hand, for a trial: without this, all pods would wait
 // beside a host that works.
 TEST_F(ReplacementTest, AReplacedInstanceIsCalledAgainOnceNoOtherIsLeft) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   now_ += absl::Minutes(1);
   RunOnce();
   Comes("c", 3);
@@ -337,10 +354,7 @@ TEST_F(ReplacementTest, AWrongInstanceAtConfigureNeedsAnotherHandshake) {
 
 // A host that was asked to drain need not exit.
 TEST_F(ReplacementTest, AReplacedInstanceIsCalledAgainOnceTheLastOneDrains) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   now_ += absl::Minutes(1);
   RunOnce();
   hosts_.OnDraining("main", "b", now_);
@@ -390,10 +404,7 @@ TEST_F(ReplacementTest, TheNewestServesWhateverTheOrderOfArrival) {
 }
 
 TEST_F(ReplacementTest, WhereTheServingOneIsLostAnotherIsInItsPlaceAtOnce) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   fakes_["b"]->Kill();
   WaitFor({"a serving"});
   EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address()));
@@ -413,14 +424,8 @@ TEST_F(ReplacementTest, AnInstanceThatIsLostDuringSyncChangesNothing) {
 }
 
 TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
-  Comes("a", 1, "good");
-  WaitFor({"a serving"});
-  Comes("b", 2, "bad");
-  WaitFor({"a standby", "b serving"});
-  Fault broken;
-  broken.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
-  broken.times = -1;
-  fakes_["b"]->Inject<CycleRequest>(broken);
+  BReplacesA("good", "bad");
+  Fails("b", -1, grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
   Schedule("one");
   RunOnce();
   EXPECT_THAT(States(), ElementsAre("a standby", "b serving")) << "once may be chance";
@@ -442,14 +447,41 @@ TEST_F(ReplacementTest, FailuresSoonAfterAReplacementBringThePredecessorBack) {
   WaitFor({"a standby", "b standby", "c standby", "d serving"});
 }
 
+// Two instances of a build are the rule where hosts have pods of their own. That one of them fails
+// may be its machine's fault, and a quarantine of the build would leave none.
+TEST_F(ReplacementTest, ABuildThatServesIsNotQuarantined) {
+  BReplacesA("same", "same");
+  Fails("b");
+  Schedule("one");
+  RunOnce();
+  EXPECT_THAT(States(), ElementsAre("a serving"));
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address())) << "it is called again";
+  Schedule("two");
+  EXPECT_THAT(effects_.bound, SizeIs(2));
+  // Also where it is all that is left.
+  fakes_["a"]->Kill();
+  WaitFor({});
+  Comes("c", 3, "same");
+  WaitFor({"c serving"});
+}
+
+TEST_F(ReplacementTest, AQuarantineIsForAllInstancesOfTheBuild) {
+  BReplacesA("good", "bad");
+  Comes("c", 3, "bad");
+  WaitFor({"a standby", "b standby", "c serving"});
+  EXPECT_TRUE(hosts_.Rollback("main", now_).ok());
+  EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined", "c quarantined"));
+  Comes("d", 4, "good");
+  WaitFor({"a standby", "b quarantined", "c quarantined", "d serving"});
+  EXPECT_EQ(
+      hosts_.Rollback("main", now_).message(),
+      "no ready instance of host \"main\" has another build than d; the predecessor is kept 1m "
+      "after a replacement (replacement.keepWarm)");
+}
+
 TEST_F(ReplacementTest, AnUnusableAnswerSoonAfterAReplacementCausesARollback) {
-  Comes("a", 1, "good");
-  WaitFor({"a serving"});
-  Comes("b", 2, "bad");
-  WaitFor({"a standby", "b serving"});
-  Fault broken;
-  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
-  fakes_["b"]->Inject<CycleRequest>(broken);
+  BReplacesA("good", "bad");
+  Fails("b");
   Schedule("one");
   RunOnce();
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
@@ -461,10 +493,7 @@ TEST_F(ReplacementTest, AnUnusableAnswerSoonAfterAReplacementCausesARollback) {
 TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProbe) {
   Comes("a", 1);
   WaitFor({"a serving"});
-  Fault broken;
-  broken.status = grpc::Status(grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
-  broken.times = -1;
-  fakes_["a"]->Inject<CycleRequest>(broken);
+  Fails("a", -1, grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
   for (const char* name : {"one", "two"}) Schedule(name);
   EXPECT_FALSE(ViewOf("a").held_back);
   Schedule("three");
@@ -504,16 +533,10 @@ TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProb
 }
 
 TEST_F(ReplacementTest, FailuresLongAfterAReplacementAreNotItsFault) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   now_ += absl::Seconds(61);
   RunOnce();
-  Fault broken;
-  broken.status = grpc::Status(grpc::StatusCode::INTERNAL, "out of ideas");
-  broken.times = -1;
-  fakes_["b"]->Inject<CycleRequest>(broken);
+  Fails("b", -1);
   for (const char* name : {"one", "two"}) {
     Schedule(name);
     RunOnce();
@@ -544,10 +567,7 @@ TEST_F(ReplacementTest, APersonMayGoBackAndForth) {
 }
 
 TEST_F(ReplacementTest, ADrainingInstanceIsReplacedIfAnotherIsReady) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   hosts_.OnDraining("main", "b", now_);
   EXPECT_THAT(States(), ElementsAre("a serving", "b draining"));
 }
@@ -595,9 +615,7 @@ TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndDelaysNoPod) {
   WaitFor({"a serving"});
   Comes("b", 2);
   WaitFor({"a serving", "b shadow"});
-  Fault slow;
-  slow.delay = absl::Seconds(60);
-  fakes_["b"]->Inject<CycleRequest>(slow);
+  HangsOnce("b");
   const absl::Time began = SteadyNow();
   ScheduleUntil([&] { return fakes_["b"]->Count<CycleRequest>() > 0; });
   now_ += absl::Milliseconds(200);
@@ -605,6 +623,24 @@ TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndDelaysNoPod) {
   EXPECT_LT(SteadyNow() - began, absl::Seconds(20));
   EXPECT_THAT(States(), ElementsAre("a serving", "b quarantined"));
   EXPECT_THAT(ViewOf("b").why, HasSubstr("it did not answer in time"));
+  EXPECT_THAT(effects_.failed, IsEmpty());
+}
+
+TEST_F(ReplacementTest, SilenceInTheShadowOfItsOwnBuildQuarantinesNothing) {
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1, "same");
+  WaitFor({"a serving"});
+  Comes("b", 2, "same");
+  WaitFor({"a serving", "b shadow"});
+  HangsOnce("b");
+  ScheduleUntil([&] { return fakes_["b"]->Count<CycleRequest>() > 0; });
+  now_ += absl::Milliseconds(200);
+  RunOnce();
+  EXPECT_THAT(States(), ElementsAre("a serving"));
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address())) << "it is called again";
+  Comes("c", 3, "same");
+  WaitFor({"a serving", "c shadow"});
+  ScheduleUntil([&] { return ViewOf("c").state == InstanceState::kServing; });
   EXPECT_THAT(effects_.failed, IsEmpty());
 }
 
@@ -697,10 +733,7 @@ TEST_F(ReplacementTest, AStandbyThatPushesWithoutEndIsQuarantined) {
 }
 
 TEST_F(ReplacementTest, AServingInstanceThatPushesWithoutEndIsReplaced) {
-  Comes("a", 1);
-  WaitFor({"a serving"});
-  Comes("b", 2);
-  WaitFor({"a standby", "b serving"});
+  BReplacesA();
   Pushing flood(fakes_["b"].get(), GateChanged(1000));
   ScheduleUntil([&] { return ViewOf("b").state == InstanceState::kQuarantined; });
   EXPECT_EQ(ViewOf("a").state, InstanceState::kServing);
