@@ -12,6 +12,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
@@ -183,22 +184,33 @@ func (r *record) stoppedSince(t *theft) time.Duration {
 	return t.stopped + min(time.Since(r.stopBegan), time.Since(t.at))
 }
 
-// mayNotKnow says whether a replica's lease was stolen so recently that it may not have learned of it. The caller holds
-// the mutex.
-func (r *record) mayNotKnow(user string) bool {
+// mayNotKnow says whether a replica's lease was stolen so shortly before the time of a bind that it may not have learned
+// of it. The caller holds the mutex.
+func (r *record) mayNotKnow(user string, at time.Time) bool {
 	t := r.thefts[user]
-	return t != nil && time.Since(t.at)-r.stoppedSince(t) < theftGrace
+	return t != nil && at.Sub(t.at)-r.stoppedSince(t) < theftGrace
 }
 
-// describeThefts says what is known of the thefts, for a failure. The caller holds the mutex.
-func (r *record) describeThefts() string {
+// handled returns when the API server handled a pod's bind, as it has written it, without fractions of seconds. When
+// this program reads of it is later, by as much as the machine is busy.
+func handled(pod *corev1.Pod) time.Time {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Now()
+}
+
+// describeThefts says what is known of the thefts, for a failure at this time. The caller holds the mutex.
+func (r *record) describeThefts(at time.Time) string {
 	if len(r.thefts) == 0 {
 		return "no lease was taken away"
 	}
 	var texts []string
 	for _, user := range slices.Sorted(maps.Keys(r.thefts)) {
 		t := r.thefts[user]
-		texts = append(texts, fmt.Sprintf("%v after a theft from %s (the API server was stopped for %v since then)", time.Since(t.at), user, r.stoppedSince(t)))
+		texts = append(texts, fmt.Sprintf("%v after a theft from %s (the API server was stopped for %v since then)", at.Sub(t.at), user, r.stoppedSince(t)))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -224,12 +236,12 @@ func (r *record) bound(bind checker.Bind) {
 	}
 	switch {
 	case r.writer == user:
-	case r.mayNotKnow(user):
+	case r.mayNotKnow(user, handled(bind.Pod)):
 		r.result.AfterTheft++
 	default:
 		r.result.Unfenced++
 		r.example("%s was bound by %s at revision %d, when the lease's holder was %q, of %q; %s",
-			bind.Pod.Name, user, bind.Revision, r.holder, r.writer, r.describeThefts())
+			bind.Pod.Name, user, bind.Revision, r.holder, r.writer, r.describeThefts(handled(bind.Pod)))
 	}
 }
 

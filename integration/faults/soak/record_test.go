@@ -47,7 +47,11 @@ func TestBindsAfterThefts(t *testing.T) {
 			for _, happens := range test.happens {
 				happens(r)
 			}
-			r.bound(checker.Bind{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Annotations: map[string]string{writerAnnotation: b}}}})
+			r.bound(checker.Bind{Pod: &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default", Annotations: map[string]string{writerAnnotation: b}},
+				Status: corev1.PodStatus{Conditions: []corev1.PodCondition{
+					{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second))}}},
+			}})
 			if r.result.Unfenced != test.unfenced || r.result.AfterTheft != test.afterTheft {
 				t.Errorf("%d unfenced and %d after a theft, not %d and %d: %v", r.result.Unfenced, r.result.AfterTheft, test.unfenced, test.afterTheft, r.result.Examples)
 			}
