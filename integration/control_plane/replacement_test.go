@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,6 +67,7 @@ func TestReplacingThePluginHost(t *testing.T) {
 		})
 	}
 	become("serving")
+	outboard.SetHostProgram(anotherBuild(t, filepath.Join(directory, "outboard-host")))
 	if err := outboard.StartHost(); err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +89,8 @@ func TestReplacingThePluginHost(t *testing.T) {
 	if said, err := command(t.Context(), "rollback", "default"); err != nil {
 		t.Errorf("outboard rollback: %s", said)
 	}
-	// Both instances are of the same build: the one rolled back is quarantined, and the other one serves.
 	become("serving quarantined")
-	if said, err := command(t.Context(), "rollback", "default"); err == nil || !strings.Contains(said, "no other instance") {
+	if said, err := command(t.Context(), "rollback", "default"); err == nil || !strings.Contains(said, "has another build") {
 		t.Errorf("a second rollback found an instance: %s", said)
 	}
 	if said, err := command(t.Context(), "rollback", "default", "--clear-quarantine"); err != nil {
@@ -194,4 +195,25 @@ func bindOne(ctx context.Context, client kubernetes.Interface, name string) erro
 			return err
 		}
 	}
+}
+
+// anotherBuild returns a copy of a program with another build ID.
+func anotherBuild(t *testing.T, program string) string {
+	t.Helper()
+	file, err := elf.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	note := file.Section(".note.gnu.build-id")
+	data, err := os.ReadFile(program)
+	if err != nil || note == nil {
+		t.Fatalf("%s has no build ID: %v", program, err)
+	}
+	data[note.Offset+note.Size-1]++ // The end of the note is the end of the ID.
+	changed := filepath.Join(t.TempDir(), filepath.Base(program))
+	if err := os.WriteFile(changed, data, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return changed
 }
