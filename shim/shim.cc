@@ -453,6 +453,7 @@ void ShimProcess::TrimHeap() {
 void ShimProcess::RunOnce(absl::Time now) {
   heartbeat_.Beat(SteadyNow());
   host_registry_.single_sessions()->SetLeading(Leading());
+  host_registry_.accepted_pods()->SetLeading(Leading(), now);
   task_queue_.Run(now);
   if (!caches_synced_ && Synced()) {
     caches_synced_ = true;

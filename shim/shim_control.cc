@@ -162,7 +162,10 @@ void ShimProcess::StartHostPods() {
           [this](std::vector<hosts::Endpoint> found) { connector_->SetPods(std::move(found)); },
           [this](const host_pods::HostPod& pod, const host_pods::Readiness& written,
                  absl::Time now) { RecordHostReadiness(pod, written, now); },
-          [this] { return Leading(); }, absl::Now});
+          [this] { return Leading(); }, absl::Now,
+          [this](std::vector<hosts::GatedInstance> gated) {
+            host_registry_.accepted_pods()->Set(std::move(gated));
+          }});
   host_pods_->SetConfig(config_->shim);
 }
 

@@ -54,6 +54,7 @@ type cluster struct {
 	dynamic  dynamic.Interface
 	warnings *warnings
 	hosts    *networkHosts // once they were started
+	shims    []*controlplane.Process
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -479,10 +480,42 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if err := os.WriteFile(file, []byte(strings.TrimSuffix(text, "---\n")), 0o600); err != nil {
 		c.Fatal(err)
 	}
-	if _, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig()); err != nil {
+	c.startShimWith(bin, file)
+	return "https://" + address
+}
+
+func (c *cluster) startShimWith(bin, file string) {
+	c.Helper()
+	process, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig())
+	if err != nil {
 		c.Fatal(err)
 	}
-	return "https://" + address
+	c.shims = append(c.shims, process)
+}
+
+// startReplica starts a further shim with the configuration of startShim, but for its addresses.
+func (c *cluster) startReplica(bin string) {
+	c.Helper()
+	text, err := os.ReadFile(filepath.Join(c.Dir, "shipped.yaml"))
+	if err != nil {
+		c.Fatal(err)
+	}
+	documents := strings.Split(string(text), "---\n")
+	shim := map[string]any{}
+	if err := yaml.Unmarshal([]byte(documents[1]), &shim); err != nil {
+		c.Fatal(err)
+	}
+	shim["servingAddress"] = "unix:" + c.replicaSocket()
+	shim["secureServing"].(map[string]any)["address"] = controlplane.FreeAddress(c)
+	changed, err := yaml.Marshal(shim)
+	if err != nil {
+		c.Fatal(err)
+	}
+	file := filepath.Join(c.Dir, "replica.yaml")
+	if err := os.WriteFile(file, []byte(documents[0]+"---\n"+string(changed)), 0o600); err != nil {
+		c.Fatal(err)
+	}
+	c.startShimWith(bin, file)
 }
 
 // startSidecars starts the hosts of the shim's pod, with the arguments of its containers.
@@ -522,6 +555,9 @@ func (c *cluster) startSidecars(bin string, shim map[string]any) {
 
 // pagesSocket is what stands for the socket in the shim's container.
 func (c *cluster) pagesSocket() string { return filepath.Join(c.Dir, "pages.sock") }
+
+// replicaSocket is that of a further shim.
+func (c *cluster) replicaSocket() string { return filepath.Join(c.Dir, "replica.sock") }
 
 func (c *cluster) startClaimsHost(sockets string) {
 	c.Helper()

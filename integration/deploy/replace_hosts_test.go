@@ -24,7 +24,8 @@ const replacementRate = 40
 
 // What docs/operations/replace-hosts.md shows: `kubectl set image` of the Deployment outboard-host, with the real
 // Deployment controller, under load. A good build takes over, pod by pod. A build that fails in the comparison, and one
-// that fails while it serves, stop the update; the old build serves, and `kubectl rollout undo` removes the new one.
+// that fails while it serves, stop the update; the old build serves, and `kubectl rollout undo` removes the new one. The
+// shim that leads may end meanwhile: the other replica begins with the old build, too.
 func TestKubectlReplacesHosts(t *testing.T) {
 	t.Parallel()
 	bin, err := controlplane.OutboardDirectory()
@@ -50,6 +51,7 @@ func TestKubectlReplacesHosts(t *testing.T) {
 		"outboard-host:late":     append(slices.Clone(faulty), "--digest", "late", "--fault", "one-percent"),
 	})
 	c.rolledOut()
+	c.startReplica(bin)
 	if got := c.kubectl("get", "pods", "--selector", "app.kubernetes.io/component=host", "--output", "wide"); strings.Count(got, "1/1") != 2 {
 		t.Errorf("readiness gates:\n%s", got)
 	}
@@ -74,6 +76,9 @@ func TestKubectlReplacesHosts(t *testing.T) {
 			t.Errorf("the update goes on:\n%s", out)
 		}
 		c.serves("good")
+		if build == "wrong" {
+			c.leaderEnds("good")
+		}
 		c.kubectl("rollout", "undo", "deployment/outboard-host")
 		c.rolledOut()
 		c.serves("good")
@@ -92,8 +97,10 @@ func TestKubectlReplacesHosts(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// The load's pods are all bound by now; those of the install are not, because no kube-scheduler runs here.
-		if faults := report.Faults() - report.Unbound; faults > 0 || report.Binds < len(took) {
+		// The load's pods are all bound by now; those of the install are not, because no kube-scheduler runs here. The
+		// leader that was killed has not sent its last events.
+		faults := report.Faults() - report.Unbound - report.NoEvent
+		if faults > 0 || report.NoEvent > replacementRate || report.Binds < len(took) {
 			return fmt.Errorf("%d of %d pods were bound, or there are faults: %v", report.Binds, len(took), report)
 		}
 		t.Log(report)
@@ -132,21 +139,75 @@ func (c *cluster) serves(build string) {
 		c.Fatal(err)
 	}
 	c.eventually(func() error {
-		out, err := exec.CommandContext(c.Context(), filepath.Join(bin, "outboard"), "hosts", "--output=json", "--server=unix:"+c.pagesSocket()).Output()
-		if err != nil {
-			return err
+		serving, all, err := c.servingBuild(bin)
+		if err == nil && serving != build {
+			err = fmt.Errorf("build %s does not serve: %s", build, all)
 		}
-		var answer struct{ Instances []controlplane.HostInstance }
-		if err := json.Unmarshal(out, &answer); err != nil {
-			return err
-		}
-		for _, host := range answer.Instances {
-			if host.Host == "main" && host.State == "serving" && host.BuildDigest == build {
-				return nil
-			}
-		}
-		return fmt.Errorf("build %s does not serve: %s", build, out)
+		return err
 	})
+}
+
+// servingBuild asks the shim that leads which build of the host `main` serves, empty: none, and for the whole answer.
+func (c *cluster) servingBuild(bin string) (build, all string, err error) {
+	socket := c.pagesSocket()
+	if len(c.shims) > 1 && hasEnded(c.shims[0]) {
+		socket = c.replicaSocket()
+	}
+	out, err := exec.CommandContext(c.Context(), filepath.Join(bin, "outboard"), "hosts", "--output=json", "--server=unix:"+socket).CombinedOutput()
+	if err != nil {
+		return "", "", fmt.Errorf("%w: %s", err, out)
+	}
+	var answer struct{ Instances []controlplane.HostInstance }
+	if err := json.Unmarshal(out, &answer); err != nil {
+		return "", "", err
+	}
+	for _, host := range answer.Instances {
+		if host.Host == "main" && host.State == "serving" {
+			build = host.BuildDigest
+		}
+	}
+	return build, string(out), nil
+}
+
+func hasEnded(process *controlplane.Process) bool {
+	select {
+	case <-process.Exited():
+		return true
+	default:
+		return false
+	}
+}
+
+// leaderEnds: the other replica leads, and schedules with this build from the beginning.
+func (c *cluster) leaderEnds(build string) {
+	c.Helper()
+	bin, err := controlplane.OutboardDirectory()
+	if err != nil {
+		c.Fatal(err)
+	}
+	holder := func() string {
+		lease, err := c.client.CoordinationV1().Leases(namespace).Get(c.Context(), "outboard-scheduler", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			c.Fatalf("the lease: %v %v", lease, err)
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	former := holder()
+	c.shims[0].Kill()
+	began := time.Now()
+	c.eventually(func() error {
+		if now := holder(); now == former {
+			return fmt.Errorf("%s holds the lease", now)
+		}
+		return nil
+	})
+	c.Logf("the other replica leads after %.0f s", time.Since(began).Seconds())
+	// Longer than the comparison of a new build, which must not win.
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(200 * time.Millisecond) { // Poll interval.
+		if serving, all, err := c.servingBuild(bin); err != nil || serving != build {
+			c.Fatalf("build %q serves, not %s: %v\n%s", serving, build, err, all)
+		}
+	}
 }
 
 // notReady waits until a pod with this image is not ready for one of the reasons, and returns the condition that says so.

@@ -132,6 +132,7 @@ void HostPods::OnPod(Watch* watch, const HostPodPtr& pod, bool is_deleted) {
 
 void HostPods::Report() {
   std::vector<hosts::Endpoint> endpoints;
+  std::vector<hosts::GatedInstance> gated;
   for (const Selection& selection : selections_) {
     for (const auto& [uid, pod] : selection.watch->pods) {
       if (pod->ip.empty()) continue;
@@ -141,8 +142,11 @@ void HostPods::Report() {
       endpoint.tls = selection.spec.tls;
       endpoint.pod = pod->key();
       endpoint.pod_uid = uid;
+      if (pod->has_gate)
+        gated.push_back({endpoint.host, endpoint.address, pod->readiness.status == "True"});
     }
   }
+  callbacks_.gated(std::move(gated));
   callbacks_.found(std::move(endpoints));
 }
 

@@ -16,6 +16,7 @@
 #include "shim/config/config.h"
 #include "shim/host_pods/host_pod.h"
 #include "shim/host_pods/readiness.h"
+#include "shim/hosts/accepted_pods.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/instance_view.h"
 #include "shim/kube/api_client.h"
@@ -48,6 +49,9 @@ class HostPods {
     std::function<bool()> may_write;
     // The time that is written into objects: wall time.
     std::function<absl::Time()> wall;
+    // All instances in pods with the gate, whenever they or their gates change.
+    std::function<void(std::vector<hosts::GatedInstance>)> gated =
+        [](std::vector<hosts::GatedInstance>) {};
   };
   HostPods(kube::ApiClient* client, Callbacks callbacks);
   ~HostPods();

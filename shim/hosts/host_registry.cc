@@ -159,6 +159,7 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
   host.replaced.erase(std::remove(host.replaced.begin(), host.replaced.end(), endpoint.address),
                       host.replaced.end());
   instance->endpoint = endpoint;
+  instance->acceptance = accepted_pods_.Of(endpoint.address);
   instance->channel = std::move(connection.channel);
   instance->identity = std::move(connection.identity);
   instance->info = std::move(connection.info);
@@ -407,38 +408,6 @@ void HostRegistry::OnDraining(const std::string& host_name, const std::string& i
   }
 }
 
-// Moves each instance that is ready for its next state.
-void HostRegistry::Promote(const std::string& name, Host* host, absl::Time now) {
-  if (host->serving == nullptr || !host->serving->ready()) {
-    if (Instance* next = host->NewestReady(host->serving))
-      Serve(name, next, "newer", "no other instance is ready", now);
-    return;
-  }
-  // By index: serving one instance may restart others, and one in the shadow may be removed.
-  for (size_t i = 0; i < host->instances.size(); ++i) {
-    Instance* const instance = host->instances[i].get();
-    if (!instance->ready()) continue;
-    const bool is_new = instance->state == InstanceState::kSyncing;
-    const bool was_compared =
-        instance->state == InstanceState::kShadow && ShadowIsOver(name, instance, now);
-    if (!is_new && !was_compared) continue;
-    const std::string& serving = host->serving->id();
-    // A newer one may have begun to serve meanwhile.
-    if (instance->started <= host->serving->started) {
-      Enter(name, instance, InstanceState::kStandby, absl::StrCat("it is older than ", serving),
-            now);
-      continue;
-    }
-    if (is_new && config_->shim.replacement.shadow_cycles > 0 && EnterShadow(name, instance, now))
-      continue;
-    if (was_compared) {
-      LOG(INFO) << "Host \"" << name << "\": " << instance->text() << " in the shadow of "
-                << serving << ": " << instance->shadow.Summary();
-    }
-    Serve(name, instance, "newer", absl::StrCat("it is newer than ", serving), now);
-  }
-}
-
 void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now) {
   for (size_t i = host->instances.size(); i-- > 0;) {
     Instance* const instance = host->instances[i].get();
@@ -501,6 +470,7 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
 }
 
 void HostRegistry::Tick(absl::Time now) {
+  TakeAcceptances();
   for (auto& [name, host] : hosts_) TickHost(name, &host, now);
   if (now >= hosts_deadline_ || now >= NextSession()) BeginWaiting(now).IgnoreError();
   single_sessions_.SetYielding(YieldsToAnotherShim());

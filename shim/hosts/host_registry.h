@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "shim/config/config.h"
+#include "shim/hosts/accepted_pods.h"
 #include "shim/hosts/config_check.h"
 #include "shim/hosts/endpoint.h"
 #include "shim/hosts/host_limits.h"
@@ -24,7 +25,6 @@
 #include "shim/hosts/instance.h"
 #include "shim/hosts/instance_view.h"
 #include "shim/hosts/plans.h"
-#include "shim/hosts/shadow.h"
 #include "shim/hosts/single_sessions.h"
 #include "shim/scheduler/scheduler.h"
 
@@ -43,10 +43,10 @@ namespace outboard::hosts {
 // scores are compared, but not the placements, because several answers determine a placement. A
 // host without a plugin from PreFilter to Score has nothing to compare and serves once it is ready.
 //
-// The usable instance that started last serves, unless an administrator selected another one. If
-// the serving instance is lost, the newest ready one takes over at once. If several of its answers
-// are unusable soon after it took over, its predecessor replaces it, and its build is quarantined
-// if that of the predecessor is another one.
+// The usable instance that started last serves, unless an administrator selected another one, or
+// it is in a pod that no leader has accepted yet. If the serving instance is lost, the newest ready
+// one takes over at once. If several of its answers are unusable soon after it took over, its
+// predecessor replaces it, and its build is quarantined if that of the predecessor is another one.
 //
 // Everything happens between cycles: one instance answers a cycle from PreFilter to Score. Later
 // calls of an attempt go to the instance that serves then; its snapshot has all attempts with a
@@ -79,8 +79,9 @@ class HostRegistry final : public framework::ShadowObserver {
 
   // Which hosts with SINGLE_SESSION this shim may configure.
   SingleSessions* single_sessions() { return &single_sessions_; }
-  // Until the cluster is complete, no instance receives it: a host is ready with all of it, and no
-  // call has to carry the rest. Complete unless set.
+  // What leaders say about instances in pods.
+  AcceptedPods* accepted_pods() { return &accepted_pods_; }
+  // No instance receives the cluster before it is complete, unless set: it is.
   void SetClusterComplete(bool complete) { cluster_is_complete_ = complete; }
 
   // An instance answered the handshake. Profiles are resolved and instances configured once every
@@ -120,13 +121,12 @@ class HostRegistry final : public framework::ShadowObserver {
 
   using View = InstanceView;
   std::vector<View> Describe() const;
-  // How often instances came to serve, by host and reason: newer, lost, rollback, draining, manual.
+  // How often instances came to serve, by host and reason: the metric's.
   const std::map<std::pair<std::string, std::string>, int64_t>& switches() const {
     return switches_;
   }
 
-  // When to send the next piece of a snapshot, or to begin the session of an instance that pauses;
-  // all other work wakes the loop by itself.
+  // When to send the next piece of a snapshot, or to end a pause; all else wakes the loop itself.
   absl::Time NextWakeup() const;
   // True while every host that a profile needs is serving.
   bool AllReady() const;
@@ -160,8 +160,7 @@ class HostRegistry final : public framework::ShadowObserver {
   absl::Time NextSession() const;
   // Begins with all waiting instances, unless they pause.
   absl::Status BeginWaiting(absl::Time now);
-  // Logs which plugins no connected host serves, and which hosts have not answered, once per
-  // change.
+  // Logs, once per change, which plugins no host serves and which hosts have not answered.
   void ReportUnserved();
   void Begin(const std::string& name, Instance* instance, absl::Time now);
   // If no instance of the host is left that could serve: calls the replaced ones again.
@@ -216,10 +215,10 @@ class HostRegistry final : public framework::ShadowObserver {
   std::string SessionOf(const std::string& name, const Instance& instance) const;
   void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,
               absl::Time now);
+  void TakeAcceptances();
   void Promote(const std::string& name, Host* host, absl::Time now);
   void TickHost(const std::string& name, Host* host, absl::Time now);
-  // Prepares a configured instance: sends the cluster, or watches its readiness if it keeps no
-  // cache.
+  // Sends a configured instance the cluster, or watches its readiness if it keeps no cache.
   void BeginCacheSync(const std::string& name, Instance* instance, absl::Time now);
   // Sends the next piece of the snapshot once the last one is out; slowly while another serves.
   void SendSnapshotPiece(const Host& host, Instance* instance);
@@ -235,6 +234,7 @@ class HostRegistry final : public framework::ShadowObserver {
   Callbacks callbacks_;
   HostLimits limits_;
   SingleSessions single_sessions_;
+  AcceptedPods accepted_pods_;
   bool cluster_is_complete_ = true;
   std::map<std::string, Host> hosts_;
   std::optional<Plans> plans_;

@@ -37,6 +37,7 @@ absl::Status HostRegistry::Swap(const std::string& name, const std::string& id, 
     return absl::FailedPreconditionError(
         absl::StrCat("instance ", next->id(), " is ", StateName(next->state), ": ", next->why));
   }
+  next->approved = true;
   Serve(name, next, "manual", "requested by an administrator", now);
   return absl::OkStatus();
 }
@@ -53,6 +54,7 @@ absl::Status HostRegistry::Rollback(const std::string& name, absl::Time now) {
         "; the predecessor is kept ", absl::FormatDuration(config_->shim.replacement.keep_warm),
         " after a replacement (replacement.keepWarm)"));
   }
+  previous->approved = true;
   GiveUp(name, &host, previous, "requested by an administrator", now);
   return absl::OkStatus();
 }

@@ -235,8 +235,12 @@ bool HostRegistry::ShadowIsOver(const std::string& name, Instance* instance, abs
     }
   }
   const config::Replacement& replacement = config_->shim.replacement;
-  return instance->shadow.cycles >= replacement.shadow_cycles ||
-         now - instance->since >= replacement.shadow_timeout;
+  if (instance->shadow.cycles >= replacement.shadow_cycles) return true;
+  if (instance->acceptance == Acceptance::kNotAsked)
+    return now - instance->since >= replacement.shadow_timeout;
+  if (!accepted_pods_.leads()) return !instance->unproven();
+  return now - std::max(instance->since, accepted_pods_.leads_since()) >=
+         replacement.shadow_timeout;
 }
 
 }  // namespace outboard::hosts

@@ -25,9 +25,15 @@
 
 namespace outboard::hosts {
 
+// What the readiness gate of an instance's pod says: nothing, as it has none; that the leader has
+// not accepted the instance, or that it has.
+enum class Acceptance { kNotAsked, kAwaited, kAccepted };
+
 // Owned by HostRegistry, which is its only writer.
 struct Instance {
   Endpoint endpoint;
+  Acceptance acceptance = Acceptance::kNotAsked;
+  bool approved = false;  // by this process, as the leader, or by an administrator
   std::shared_ptr<grpc::Channel> channel;
   handshake::v1::HandshakeResponse identity;
   v1beta1::GetHostInfoResponse info;
@@ -70,6 +76,7 @@ struct Instance {
   const std::string& build_key() const {
     return identity.build_digest().empty() ? identity.instance() : identity.build_digest();
   }
+  bool unproven() const { return acceptance == Acceptance::kAwaited && !approved; }
   bool is_fused() const;
   // The client for the scheduler.
   framework::HostClient* client(const cache::ClusterState* cluster);
@@ -98,7 +105,7 @@ struct HostInstances {
   std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
   int recalls = 0;                    // how often these were called again
 
-  // The newest ready instance except `but`; null: none.
+  // The newest ready instance except `but`, of those that are not unproven, if any; null: none.
   Instance* NewestReady(const Instance* but) const {
     return NewestOf([but](const Instance& instance) { return &instance != but; });
   }
@@ -114,8 +121,9 @@ struct HostInstances {
   Instance* NewestOf(const Wanted& wanted) const {
     Instance* newest = nullptr;
     for (const auto& instance : instances) {
-      if (instance->ready() && wanted(*instance) &&
-          (newest == nullptr || instance->started > newest->started))
+      if (!instance->ready() || !wanted(*instance)) continue;
+      if (newest == nullptr || (newest->unproven() && !instance->unproven()) ||
+          (newest->unproven() == instance->unproven() && instance->started > newest->started))
         newest = instance.get();
     }
     return newest;

@@ -74,7 +74,7 @@ inline constexpr MetricSpec kHostSwitches{
     MetricType::kCounter,
     {"host", "reason"},
     {},
-    "Replacements of the serving instance, by reason: newer, lost, draining, rollback, manual."};
+    "Replacements of the serving instance, by reason: newer, lost, draining, rollback, accepted, manual."};
 inline constexpr MetricSpec kHostAckedVersion{"outboard_host_acked_version",
                                               MetricType::kGauge,
                                               {"host"},

@@ -35,7 +35,7 @@ var (
 	key     = flag.String("tls-key", "", "its key")
 	clients = flag.String("tls-client-ca", "", "the authority of shims' certificates")
 	program = flag.String("host", "outboard-host", "the real host's program")
-	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow, one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), lying-reserve, or one of faults.go")
+	fault   = flag.String("fault", "", "crash-in-warm-up, crash-in-shadow (at its first cycle), wrong-in-shadow (each third cycle), one-percent (fails each 100th cycle, after the first 100), flood (pushes without end once it has the cluster), lying-reserve, or one of faults.go")
 	digest  = flag.String("digest", "", "the digest of its build; empty: the name of the fault. A quarantined digest is not tried again")
 	lie     = flag.String("lie", "", "with lying-reserve: a file with the ReserveResponse that replaces each answer that has effects, while it exists")
 )
@@ -225,7 +225,7 @@ func spoil(method string, message frame) (frame, error) {
 		if *fault == "one-percent" && count > 100 && count%100 == 0 {
 			return nil, status.Error(codes.Internal, "one call in a hundred fails")
 		}
-		if *fault == "wrong-in-shadow" && count == 3 {
+		if *fault == "wrong-in-shadow" && count%3 == 0 {
 			wrong := protowire.AppendTag(nil, filterProcessed, protowire.VarintType)
 			wrong = protowire.AppendVarint(wrong, 7_000_000)
 			message = answerCycle(message, evaluation, protowire.AppendBytes(protowire.AppendTag(nil, filter, protowire.BytesType), wrong))
