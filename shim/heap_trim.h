@@ -16,7 +16,7 @@ class HeapTrim {
  public:
   static constexpr absl::Duration kPeriod = absl::Minutes(1);
   // Even if pods wait all the time.
-  static constexpr absl::Duration kAtLatest = absl::Minutes(10);
+  static constexpr absl::Duration kAtLatest = absl::Minutes(2);
 
   explicit HeapTrim(absl::Time now) : last_(now) {}
 

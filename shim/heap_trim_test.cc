@@ -14,12 +14,12 @@ TEST(HeapTrimTest, IsDueOnceAMinuteWhenNoPodWaits) {
   EXPECT_TRUE(trim.IsDue(true, now + absl::Seconds(60)));
 }
 
-TEST(HeapTrimTest, IsDueAfterTenMinutesAlthoughPodsWait) {
+TEST(HeapTrimTest, IsDueAfterTwoMinutesAlthoughPodsWait) {
   const absl::Time now = absl::FromUnixSeconds(1000);
   HeapTrim trim(now);
-  EXPECT_FALSE(trim.IsDue(false, now + absl::Seconds(599)));
-  EXPECT_TRUE(trim.IsDue(false, now + absl::Seconds(600)));
-  EXPECT_FALSE(trim.IsDue(true, now + absl::Seconds(659)));
+  EXPECT_FALSE(trim.IsDue(false, now + absl::Seconds(119)));
+  EXPECT_TRUE(trim.IsDue(false, now + absl::Seconds(120)));
+  EXPECT_FALSE(trim.IsDue(true, now + absl::Seconds(179)));
 }
 
 }  // namespace
