@@ -75,7 +75,7 @@ class HostPods {
   };
 
   void OnPod(Watch* watch, const HostPodPtr& pod, bool is_deleted);
-  // The hosts in the pod, and their instances.
+  // The hosts in the pod, and their instances. Remembers which are ready.
   std::vector<HostInPod> HostsIn(const Watch& watch, const HostPod& pod,
                                  const std::vector<hosts::InstanceView>& instances);
   void Report();

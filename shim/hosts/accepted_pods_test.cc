@@ -14,6 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class AcceptedPodsTest : public ReplacementTest {
  protected:
@@ -133,6 +134,10 @@ TEST_F(AcceptedPodsTest, AReplicaGoesBackWithTheLeader) {
   EXPECT_THAT(lost_, ElementsAre(fakes_["a"]->address())) << "it is called again";
   Answers("a", 1, "old");
   WaitFor({"b shadow", "a serving"});
+  // The first session has ended for ever.
+  const std::vector<std::string> sessions = SessionsOf("a");
+  ASSERT_THAT(sessions, SizeIs(2));
+  EXPECT_EQ(sessions[1], absl::StrCat(sessions[0], "-1"));
 }
 
 TEST_F(AcceptedPodsTest, AnAdministratorsChoiceStays) {

@@ -117,8 +117,7 @@ absl::StatusOr<ConfigCheck> HostRegistry::CheckReload(
     if (!check.IsNew(name, *plans_)) continue;
     for (const auto& instance : host.instances) {
       if (instance->state == InstanceState::kQuarantined) continue;
-      check.Ask(name, NewClient(*instance, SessionOf(name, *instance)),
-                SteadyNow() + limits_.configure);
+      check.Ask(name, NewClient(*instance, SessionOf(*instance)), SteadyNow() + limits_.configure);
     }
   }
   return check;
@@ -160,6 +159,7 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
                       host.replaced.end());
   instance->endpoint = endpoint;
   instance->acceptance = accepted_pods_.Of(endpoint.address);
+  instance->recalls = host.recalls;
   instance->channel = std::move(connection.channel);
   instance->identity = std::move(connection.identity);
   instance->info = std::move(connection.info);
@@ -178,7 +178,7 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
   }
   instance->not_before = host.pause.Until(instance->id());
   single_sessions_.OnHandshake(instance->id());
-  std::string why = WhyNoSession(endpoint.host, *instance);
+  std::string why = WhyNoSession(*instance);
   if (now < instance->not_before) {
     why = absl::StrCat("its next session begins after a pause of ",
                        absl::FormatDuration(host.pause.length()), "; its last one ended because ",
@@ -216,7 +216,7 @@ absl::Status HostRegistry::BeginWaiting(absl::Time now) {
     for (size_t i = 0; i < host.instances.size(); ++i) {
       Instance* const instance = host.instances[i].get();
       if (instance->state == InstanceState::kWaiting && now >= instance->not_before &&
-          WhyNoSession(name, *instance).empty())
+          WhyNoSession(*instance).empty())
         Begin(name, instance, now);
     }
   }
@@ -265,14 +265,12 @@ void HostRegistry::Disconnect(Instance* instance) {
   instance->awaits_cluster = false;
 }
 
-std::string HostRegistry::SessionOf(const std::string& name, const Instance& instance) const {
+std::string HostRegistry::SessionOf(const Instance& instance) const {
   // The same at each connection with the instance, which then drops what it had.
   std::string session = absl::StrCat(
       session_id_, "-", absl::Hex(absl::Hash<std::string>()(instance.id()), absl::kZeroPad16));
   // A session that has ended stays so, and a recalled instance gets another one.
-  const auto host = hosts_.find(name);
-  const int recalls = host == hosts_.end() ? 0 : host->second.recalls;
-  if (recalls != 0) absl::StrAppend(&session, "-", recalls);
+  if (instance.recalls != 0) absl::StrAppend(&session, "-", instance.recalls);
   return session;
 }
 
@@ -288,12 +286,12 @@ void HostRegistry::Begin(const std::string& name, Instance* instance, absl::Time
     LOG(WARNING) << "Host \"" << name << "\" serves no profile";
     return Enter(name, instance, InstanceState::kStandby, "it serves no profile", now);
   }
-  if (std::string why = WhyNoSession(name, *instance); !why.empty())
+  if (std::string why = WhyNoSession(*instance); !why.empty())
     return Enter(name, instance, InstanceState::kWaiting, std::move(why), now);
   instance->configured = configure->second;
   instance->began = now;
   single_sessions_.OnBegun(instance->id());
-  instance->grpc_client = NewClient(*instance, SessionOf(name, *instance));
+  instance->grpc_client = NewClient(*instance, SessionOf(*instance));
   instance->grpc_client->StartConfigure(instance->configured, SteadyNow() + limits_.configure);
   Enter(name, instance, InstanceState::kSyncing, "it is being configured", now);
   scheduler_->ExpectHost(name, now);

@@ -81,7 +81,7 @@ class HostRegistry final : public framework::ShadowObserver {
   SingleSessions* single_sessions() { return &single_sessions_; }
   // What leaders say about instances in pods.
   AcceptedPods* accepted_pods() { return &accepted_pods_; }
-  // No instance receives the cluster before it is complete, unless set: it is.
+  // Until the cluster is complete, no instance receives it. Complete unless set.
   void SetClusterComplete(bool complete) { cluster_is_complete_ = complete; }
 
   // An instance answered the handshake. Profiles are resolved and instances configured once every
@@ -121,7 +121,7 @@ class HostRegistry final : public framework::ShadowObserver {
 
   using View = InstanceView;
   std::vector<View> Describe() const;
-  // How often instances came to serve, by host and reason: the metric's.
+  // How often instances came to serve, by host and reason (as outboard_host_switches_total).
   const std::map<std::pair<std::string, std::string>, int64_t>& switches() const {
     return switches_;
   }
@@ -149,7 +149,7 @@ class HostRegistry final : public framework::ShadowObserver {
   // The plans if this instance served its host; null: with the current instances.
   absl::StatusOr<Plans> PlansWith(const std::string& host, const Instance* instance) const;
   // Why the instance cannot have its host's single session yet; empty: it can.
-  std::string WhyNoSession(const std::string& host, const Instance& instance) const;
+  std::string WhyNoSession(const Instance& instance) const;
   // Whether the host waits only until this shim leads.
   bool WaitsToLead(const Host& host) const;
   bool YieldsToAnotherShim() const;
@@ -212,7 +212,7 @@ class HostRegistry final : public framework::ShadowObserver {
   bool ShadowIsOver(const std::string& name, Instance* instance, absl::Time now);
   // The id of this shim's session with the instance. Never that of another instance, which could
   // otherwise answer for it, for example behind an address that several hosts share.
-  std::string SessionOf(const std::string& name, const Instance& instance) const;
+  std::string SessionOf(const Instance& instance) const;
   void GiveUp(const std::string& name, Host* host, Instance* previous, const std::string& why,
               absl::Time now);
   void TakeAcceptances();

@@ -2,7 +2,6 @@
 #include <glog/logging.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "shim/clock.h"
@@ -51,8 +50,8 @@ void HostRegistry::RecallReplaced(const std::string& name) {
   if (another_is_left || host.replaced.empty()) return;
   LOG(WARNING) << "Host \"" << name << "\" has no other instance left; calling those again that "
                << "were replaced";
-  ++host.recalls;
-  for (const std::string& address : std::exchange(host.replaced, {})) callbacks_.on_lost(address);
+  for (const std::string& address : host.TakeReplaced([](const std::string&) { return true; }))
+    callbacks_.on_lost(address);
 }
 
 void HostRegistry::OnSilent(const std::string& name, const std::string& id, absl::Duration silence,

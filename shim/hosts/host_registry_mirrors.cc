@@ -59,7 +59,7 @@ absl::Time HostRegistry::NextSession() const {
   if (!plans_.has_value()) return next;
   for (const auto& [name, host] : hosts_) {
     for (const auto& instance : host.instances) {
-      if (instance->state == InstanceState::kWaiting && WhyNoSession(name, *instance).empty())
+      if (instance->state == InstanceState::kWaiting && WhyNoSession(*instance).empty())
         next = std::min(next, instance->not_before);
     }
   }

@@ -1,8 +1,6 @@
 // Which instance serves next.
 #include <glog/logging.h>
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "shim/hosts/host_registry.h"
 
@@ -14,14 +12,11 @@ void HostRegistry::TakeAcceptances() {
     for (const auto& instance : host.instances)
       instance->acceptance = accepted_pods_.Of(instance->endpoint.address);
     if (host.serving == nullptr || !host.serving->unproven()) continue;
-    // An accepted instance was replaced by it.
-    for (const std::string& address : std::exchange(host.replaced, {})) {
-      if (accepted_pods_.Of(address) == Acceptance::kAccepted) {
-        callbacks_.on_lost(address);
-      } else {
-        host.replaced.push_back(address);
-      }
-    }
+    // It may have replaced an accepted instance.
+    const auto is_accepted = [this](const std::string& address) {
+      return accepted_pods_.Of(address) == Acceptance::kAccepted;
+    };
+    for (const std::string& address : host.TakeReplaced(is_accepted)) callbacks_.on_lost(address);
   }
 }
 

@@ -16,9 +16,9 @@ constexpr absl::Duration kEarlierProbe = absl::Seconds(3);
 
 }  // namespace
 
-std::string HostRegistry::WhyNoSession(const std::string& name, const Instance& instance) const {
+std::string HostRegistry::WhyNoSession(const Instance& instance) const {
   if (!KeepsOneSession(instance.info)) return "";
-  return single_sessions_.WhyNot(instance.id(), SessionOf(name, instance));
+  return single_sessions_.WhyNot(instance.id(), SessionOf(instance));
 }
 
 bool HostRegistry::WaitsToLead(const Host& host) const {
@@ -30,11 +30,11 @@ bool HostRegistry::WaitsToLead(const Host& host) const {
 
 bool HostRegistry::YieldsToAnotherShim() const {
   return std::any_of(hosts_.begin(), hosts_.end(), [this](const auto& entry) {
-    const auto& [name, host] = entry;
+    const Host& host = entry.second;
     return host.serving == nullptr &&
            std::any_of(host.instances.begin(), host.instances.end(), [&](const auto& instance) {
              return instance->state == InstanceState::kWaiting && KeepsOneSession(instance->info) &&
-                    single_sessions_.IsTaken(instance->id(), SessionOf(name, *instance));
+                    single_sessions_.IsTaken(instance->id(), SessionOf(*instance));
            });
   });
 }
@@ -42,18 +42,18 @@ bool HostRegistry::YieldsToAnotherShim() const {
 void HostRegistry::TakeProbedSession(const std::string& name, Instance* instance,
                                      const std::string& current, absl::Time now) {
   if (!KeepsOneSession(instance->info)) return;
-  const std::string before = WhyNoSession(name, *instance);
+  const std::string before = WhyNoSession(*instance);
   single_sessions_.OnProbe(instance->id(), current);
   if (instance->state == InstanceState::kWaiting) {
     // The next Tick begins with it as soon as it may.
-    const std::string why = WhyNoSession(name, *instance);
+    const std::string why = WhyNoSession(*instance);
     if (why.empty() || why == before) return;
     LOG(WARNING) << "Host \"" << name << "\": " << instance->text() << " is not used: " << why;
     return Enter(name, instance, InstanceState::kWaiting, why, now);
   }
   // The calls and the stream of a lost session report it, too, but a session without a call or a
   // stream has only this.
-  if (!single_sessions_.IsTaken(instance->id(), SessionOf(name, *instance))) return;
+  if (!single_sessions_.IsTaken(instance->id(), SessionOf(*instance))) return;
   if (instance->grpc_client == nullptr || now - instance->began < limits_.configure + kEarlierProbe)
     return;
   OnLost(name, instance,

@@ -34,6 +34,7 @@ struct Instance {
   Endpoint endpoint;
   Acceptance acceptance = Acceptance::kNotAsked;
   bool approved = false;  // by this process, as the leader, or by an administrator
+  int recalls = 0;        // of its host at the handshake; a part of its session's id
   std::shared_ptr<grpc::Channel> channel;
   handshake::v1::HandshakeResponse identity;
   v1beta1::GetHostInfoResponse info;
@@ -103,7 +104,20 @@ struct HostInstances {
   Pause pause;                        // of the instance that was lost last
   std::string why_lost;               // that one
   std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
-  int recalls = 0;                    // how often these were called again
+  int recalls = 0;                    // how often some of these were called again
+
+  // The addresses of replaced instances that are to be called again, each for another session.
+  template <typename Wanted>
+  std::vector<std::string> TakeReplaced(const Wanted& wanted) {
+    std::vector<std::string> taken;
+    std::erase_if(replaced, [&](const std::string& address) {
+      if (!wanted(address)) return false;
+      taken.push_back(address);
+      return true;
+    });
+    if (!taken.empty()) ++recalls;
+    return taken;
+  }
 
   // The newest ready instance except `but`, of those that are not unproven, if any; null: none.
   Instance* NewestReady(const Instance* but) const {
