@@ -36,12 +36,15 @@ class AcceptedPodsTest : public ReplacementTest {
     Gates({{"a", true}, {"b", false}});
     WaitFor({"a serving", "b shadow"});
   }
+  // A is accepted and has not answered yet.
+  void BIsReadyBeforeA() {
+    Starts("a");
+    Comes("b", 2, "new");
+    Gates({{"a", true}, {"b", false}});
+    WaitUntilReady("b");
+  }
   void WaitUntilReady(const std::string& id) {
-    const absl::Time limit = SteadyNow() + absl::Seconds(30);
-    while (!ViewOf(id).usable && SteadyNow() < limit) {
-      RunOnce();
-      loop_.Wait(SteadyNow() + absl::Milliseconds(5));
-    }
+    RunUntil([&] { return ViewOf(id).usable; });
     ASSERT_TRUE(ViewOf(id).usable);
   }
 };
@@ -84,20 +87,14 @@ TEST_F(AcceptedPodsTest, WithoutPodsToCompareTheTimeCountsFromTheBeginningOfLead
 }
 
 TEST_F(AcceptedPodsTest, AnAcceptedInstanceServesFirst) {
-  Starts("a");
-  Comes("b", 2, "new");
-  Gates({{"a", true}, {"b", false}});
-  WaitUntilReady("b");
+  BIsReadyBeforeA();
   EXPECT_THAT(States(), ElementsAre("b syncing"));
   Answers("a", 1, "old");
   WaitFor({"b shadow", "a serving"});
 }
 
 TEST_F(AcceptedPodsTest, IfItDoesNotComeInTimeAnotherServes) {
-  Starts("a");
-  Comes("b", 2, "new");
-  Gates({{"a", true}, {"b", false}});
-  WaitUntilReady("b");
+  BIsReadyBeforeA();
   now_ += AcceptedPods::kFirst;
   WaitFor({"b serving"});
   Answers("a", 1, "old");

@@ -12,7 +12,7 @@
 #include "proto/testing/fake_host.h"
 #include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
-#include "shim/scheduler/testing/no_cluster_actions.h"
+#include "shim/hosts/testing/counted_effects.h"
 
 namespace outboard::hosts {
 namespace {
@@ -28,18 +28,6 @@ using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
 using v1beta1::ProbeRequest;
 using v1beta1::ProbeResponse;
-
-class CountedEffects final : public scheduler::NoClusterActions {
- public:
-  void Bind(const scheduler::BindOrder& order, absl::Time) override {
-    bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
-  }
-  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
-                    absl::Time) override {
-    failed.push_back(absl::StrCat(pod.pod.name(), ": ", message));
-  }
-  std::vector<std::string> bound, failed;
-};
 
 constexpr char kConfiguration[] = R"(apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration

@@ -15,7 +15,7 @@
 #include "proto/testing/fake_host.h"
 #include "shim/clock.h"
 #include "shim/hosts/host_registry.h"
-#include "shim/scheduler/testing/no_cluster_actions.h"
+#include "shim/hosts/testing/counted_effects.h"
 
 namespace outboard::hosts::replacement_test {
 
@@ -26,18 +26,6 @@ using v1beta1::CycleRequest;
 using v1beta1::FilterRequest;
 using v1beta1::FilterResponse;
 using v1beta1::GetHostInfoResponse;
-
-class CountedEffects final : public scheduler::NoClusterActions {
- public:
-  void Bind(const scheduler::BindOrder& order, absl::Time) override {
-    bound.push_back(absl::StrCat(order.pod->pod.name(), " ", order.node_name));
-  }
-  void RecordFailed(const kube::PodObject& pod, const std::string&, const std::string& message,
-                    absl::Time) override {
-    failed.push_back(absl::StrCat(pod.pod.name(), ": ", message));
-  }
-  std::vector<std::string> bound, failed;
-};
 
 struct Failures final : scheduler::Observer {
   void OnHostCallFailed(const std::string& instance, const absl::Status& status) override {
@@ -148,13 +136,18 @@ class ReplacementTest : public ::testing::Test {
     hosts_.Tick(now_);
     scheduler_.Tick(now_);
   }
-  // Until the instances are in these states; the test's clock stands still.
-  void WaitFor(const std::vector<std::string>& states) {
+  // Until `done`; the test's clock stands still.
+  template <typename Done>
+  void RunUntil(Done done) {
     const absl::Time limit = SteadyNow() + absl::Seconds(30);
-    while (States() != states && SteadyNow() < limit) {
+    while (!done() && SteadyNow() < limit) {
       RunOnce();
-      if (States() != states) loop_.Wait(SteadyNow() + absl::Milliseconds(5));
+      if (!done()) loop_.Wait(SteadyNow() + absl::Milliseconds(5));
     }
+  }
+  // Until the instances are in these states.
+  void WaitFor(const std::vector<std::string>& states) {
+    RunUntil([&] { return States() == states; });
     ASSERT_EQ(States(), states);
   }
   void Schedule(const std::string& name) {
