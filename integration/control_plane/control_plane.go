@@ -553,10 +553,8 @@ func (c *ControlPlane) LogTails() string {
 			continue // It was started again, with the same log.
 		}
 		state := "running"
-		select {
-		case <-p.Exited():
+		if p.HasEnded() {
 			state = fmt.Sprint("ended: ", p.Err())
-		default:
 		}
 		fmt.Fprintf(&text, "%s (%s):\n%s\n", p.Name, state, p.LogTail())
 	}

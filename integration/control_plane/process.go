@@ -87,6 +87,16 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Exited is closed when the process has ended.
 func (p *Process) Exited() <-chan struct{} { return p.done }
 
+// HasEnded says whether Exited is closed.
+func (p *Process) HasEnded() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Err returns how it ended, such as "signal: killed"; only after Exited is closed.
 func (p *Process) Err() error { return p.err }
 
@@ -107,9 +117,7 @@ func (p *Process) Stop(grace time.Duration) {
 }
 
 func (p *Process) signal(sig syscall.Signal) {
-	select {
-	case <-p.done: // Its id may have been reused.
-	default:
+	if !p.HasEnded() { // Else its id may have been reused.
 		syscall.Kill(-p.PID(), sig)
 	}
 }

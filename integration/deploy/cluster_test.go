@@ -55,6 +55,8 @@ type cluster struct {
 	warnings *warnings
 	hosts    *networkHosts // once they were started
 	shims    []*controlplane.Process
+	// The two documents of the configuration of the shim that was started last.
+	scheduler, shim map[string]any
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -468,24 +470,26 @@ func (c *cluster) startShim(bin string, all []*unstructured.Unstructured, change
 	if change != nil {
 		change(scheduler, shim)
 	}
-	text := ""
-	for _, document := range []any{scheduler, shim} {
+	c.scheduler, c.shim = scheduler, shim
+	c.startReplica(bin, "shipped")
+	return "https://" + address
+}
+
+// startReplica starts a shim with the configuration of c.scheduler and c.shim, which it writes into a file of this name.
+func (c *cluster) startReplica(bin, name string) {
+	c.Helper()
+	parts := []string{}
+	for _, document := range []any{c.scheduler, c.shim} {
 		part, err := yaml.Marshal(document)
 		if err != nil {
 			c.Fatal(err)
 		}
-		text += string(part) + "---\n"
+		parts = append(parts, string(part))
 	}
-	file := filepath.Join(c.Dir, "shipped.yaml")
-	if err := os.WriteFile(file, []byte(strings.TrimSuffix(text, "---\n")), 0o600); err != nil {
+	file := filepath.Join(c.Dir, name+".yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(parts, "---\n")), 0o600); err != nil {
 		c.Fatal(err)
 	}
-	c.startShimWith(bin, file)
-	return "https://" + address
-}
-
-func (c *cluster) startShimWith(bin, file string) {
-	c.Helper()
 	process, err := c.StartProcess("shim", filepath.Join(bin, "outboard-shim"), "--config", file, "--kubeconfig", c.tokenKubeconfig())
 	if err != nil {
 		c.Fatal(err)
@@ -493,29 +497,12 @@ func (c *cluster) startShimWith(bin, file string) {
 	c.shims = append(c.shims, process)
 }
 
-// startReplica starts a further shim with the configuration of startShim, but for its addresses.
-func (c *cluster) startReplica(bin string) {
+// startSecondReplica starts a further shim with the configuration of startShim, but for its addresses.
+func (c *cluster) startSecondReplica(bin string) {
 	c.Helper()
-	text, err := os.ReadFile(filepath.Join(c.Dir, "shipped.yaml"))
-	if err != nil {
-		c.Fatal(err)
-	}
-	documents := strings.Split(string(text), "---\n")
-	shim := map[string]any{}
-	if err := yaml.Unmarshal([]byte(documents[1]), &shim); err != nil {
-		c.Fatal(err)
-	}
-	shim["servingAddress"] = "unix:" + c.replicaSocket()
-	shim["secureServing"].(map[string]any)["address"] = controlplane.FreeAddress(c)
-	changed, err := yaml.Marshal(shim)
-	if err != nil {
-		c.Fatal(err)
-	}
-	file := filepath.Join(c.Dir, "replica.yaml")
-	if err := os.WriteFile(file, []byte(documents[0]+"---\n"+string(changed)), 0o600); err != nil {
-		c.Fatal(err)
-	}
-	c.startShimWith(bin, file)
+	c.shim["servingAddress"] = "unix:" + c.replicaSocket()
+	c.shim["secureServing"].(map[string]any)["address"] = controlplane.FreeAddress(c)
+	c.startReplica(bin, "replica")
 }
 
 // startSidecars starts the hosts of the shim's pod, with the arguments of its containers.

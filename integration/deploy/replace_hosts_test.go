@@ -51,7 +51,7 @@ func TestKubectlReplacesHosts(t *testing.T) {
 		"outboard-host:late":     append(slices.Clone(faulty), "--digest", "late", "--fault", "one-percent"),
 	})
 	c.rolledOut()
-	c.startReplica(bin)
+	c.startSecondReplica(bin)
 	if got := c.kubectl("get", "pods", "--selector", "app.kubernetes.io/component=host", "--output", "wide"); strings.Count(got, "1/1") != 2 {
 		t.Errorf("readiness gates:\n%s", got)
 	}
@@ -150,7 +150,7 @@ func (c *cluster) serves(build string) {
 // servingBuild asks the shim that leads which build of the host `main` serves, empty: none, and for the whole answer.
 func (c *cluster) servingBuild(bin string) (build, all string, err error) {
 	socket := c.pagesSocket()
-	if len(c.shims) > 1 && hasEnded(c.shims[0]) {
+	if len(c.shims) > 1 && c.shims[0].HasEnded() {
 		socket = c.replicaSocket()
 	}
 	out, err := exec.CommandContext(c.Context(), filepath.Join(bin, "outboard"), "hosts", "--output=json", "--server=unix:"+socket).CombinedOutput()
@@ -167,15 +167,6 @@ func (c *cluster) servingBuild(bin string) (build, all string, err error) {
 		}
 	}
 	return build, string(out), nil
-}
-
-func hasEnded(process *controlplane.Process) bool {
-	select {
-	case <-process.Exited():
-		return true
-	default:
-		return false
-	}
 }
 
 // leaderEnds: the other replica leads, and schedules with this build from the beginning.

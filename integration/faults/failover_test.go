@@ -469,12 +469,7 @@ func (r *replicas) startEndedAgain() {
 }
 
 func (r *replicas) hasEnded(user string) bool {
-	select {
-	case <-r.replicas[user].Shim.Exited():
-		return true
-	default:
-		return false
-	}
+	return r.replicas[user].Shim.HasEnded()
 }
 
 // leadsOn waits until the replica has renewed its lease since, or has exited because it could not.

@@ -37,20 +37,12 @@ const (
 // gangs start whole when GPUs come.
 func TestChangesUnderLoad(t *testing.T) {
 	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: imageArchives(t), FakeNodes: fakeNodes})
-	client, err := c.Client()
-	if err != nil {
-		t.Fatal(err)
-	}
-	root, err := controlplane.Repository()
-	if err != nil {
-		t.Fatal(err)
-	}
-	i := &installation{T: t, cluster: c, client: client, root: root, scheduler: "ai-scheduler",
-		workloads: []string{"deployment/outboard-host", "deployment/outboard-shim"}}
+	i := newInstallation(t, c, "ai-scheduler", "deployment/outboard-host", "deployment/outboard-shim")
+	client := i.client
 	i.createSecrets()
-	i.kubectl("apply", "-f", filepath.Join(root, "deploy", "crds"))
+	i.kubectl("apply", "-f", filepath.Join(i.root, "deploy", "crds"))
 	i.timed("kubectl apply -k, and all pods are ready", func() {
-		i.kubectl("apply", "-k", filepath.Join(root, "deploy", "kustomize", "ai-scheduler-mtls"))
+		i.kubectl("apply", "-k", filepath.Join(i.root, "deploy", "kustomize", "ai-scheduler-mtls"))
 		i.rolledOut()
 	})
 	for _, name := range []string{loadNamespace, gangNamespace} {
@@ -155,9 +147,7 @@ func (i *installation) boundOfGangs(ctx context.Context) (bound []string) {
 func (i *installation) bringsGPUs() {
 	i.Helper()
 	for n := range gangs * gangSize {
-		node := controlplane.FakeNode(fakeNodes + n)
-		node.Labels[testcluster.FakeNode] = "true"
-		node.Spec.Taints = []corev1.Taint{{Key: testcluster.FakeNode, Value: "true", Effect: corev1.TaintEffectNoSchedule}}
+		node := testcluster.NewFakeNode(fakeNodes + n)
 		node.Status.Capacity["nvidia.com/gpu"] = resource.MustParse("8")
 		if _, err := i.client.CoreV1().Nodes().Create(i.Context(), node, metav1.CreateOptions{}); err != nil {
 			i.Fatal(err)

@@ -21,16 +21,21 @@ func FakeNodesOnly(pod *corev1.PodSpec) {
 	pod.Tolerations = append(pod.Tolerations, corev1.Toleration{Key: FakeNode, Operator: corev1.TolerationOpExists})
 }
 
+// NewFakeNode is the I-th fake node.
+func NewFakeNode(i int) *corev1.Node {
+	node := controlplane.FakeNode(i)
+	node.Labels[FakeNode] = "true"
+	node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: FakeNode, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	return node
+}
+
 func (c *Cluster) createFakeNodes(ctx context.Context) error {
 	client, err := c.Client()
 	if err != nil {
 		return err
 	}
 	return controlplane.InParallel(ctx, 10, c.options.FakeNodes, func(ctx context.Context, i int) error {
-		node := controlplane.FakeNode(i)
-		node.Labels[FakeNode] = "true"
-		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: FakeNode, Value: "true", Effect: corev1.TaintEffectNoSchedule})
-		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		_, err := client.CoreV1().Nodes().Create(ctx, NewFakeNode(i), metav1.CreateOptions{})
 		return err
 	})
 }

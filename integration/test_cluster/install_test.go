@@ -56,12 +56,8 @@ type installation struct {
 	pods      int // created so far
 }
 
-// A day of each installation: installed, used, upgraded, its leader's pod deleted, its node drained, removed.
-func TestInstall(t *testing.T) {
-	images := imageArchives(t)
-	began := time.Now()
-	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
-	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
+func newInstallation(t *testing.T, c *testcluster.Cluster, scheduler string, workloads ...string) *installation {
+	t.Helper()
 	client, err := c.Client()
 	if err != nil {
 		t.Fatal(err)
@@ -70,6 +66,15 @@ func TestInstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return &installation{T: t, cluster: c, client: client, root: root, workloads: workloads, scheduler: scheduler}
+}
+
+// A day of each installation: installed, used, upgraded, its leader's pod deleted, its node drained, removed.
+func TestInstall(t *testing.T) {
+	images := imageArchives(t)
+	began := time.Now()
+	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
+	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
 	for _, kind := range []struct {
 		name      string
 		workloads []string
@@ -79,11 +84,11 @@ func TestInstall(t *testing.T) {
 		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
-			i := &installation{T: t, cluster: c, client: client, root: root, workloads: kind.workloads, scheduler: "outboard-scheduler"}
+			i := newInstallation(t, c, "outboard-scheduler", kind.workloads...)
 			if kind.prepare != nil {
 				kind.prepare(i)
 			}
-			i.livesADay(filepath.Join(root, "deploy", "kustomize", kind.name))
+			i.livesADay(filepath.Join(i.root, "deploy", "kustomize", kind.name))
 		})
 	}
 }

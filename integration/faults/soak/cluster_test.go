@@ -180,30 +180,21 @@ func (c *cluster) restartEnded(ctx context.Context) {
 }
 
 func (r *replica) restartEnded() error {
-	if hasEnded(r.Host) {
+	if r.Host.HasEnded() {
 		r.SetHostProgram("")
 		if err := r.StartHost(); err != nil {
 			return err
 		}
 	}
-	if hasEnded(r.Shim) {
+	if r.Shim.HasEnded() {
 		return r.StartShim()
 	}
 	return nil
 }
 
-func hasEnded(p *controlplane.Process) bool {
-	select {
-	case <-p.Exited():
-		return true
-	default:
-		return false
-	}
-}
-
 // signal sends a signal to a process; false: it has ended.
 func signal(p *controlplane.Process, signal syscall.Signal) bool {
-	return !hasEnded(p) && syscall.Kill(-p.PID(), signal) == nil
+	return !p.HasEnded() && syscall.Kill(-p.PID(), signal) == nil
 }
 
 // instance returns the state of the host's instance that started after a moment; empty: there is none.

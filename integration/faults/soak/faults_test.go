@@ -152,7 +152,7 @@ func onReplica(leads float64, do func(context.Context, *cluster, *replica, *rand
 }
 
 func killHost(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
-	if hasEnded(r.Host) {
+	if r.Host.HasEnded() {
 		return false
 	}
 	r.Host.Kill()
@@ -163,7 +163,7 @@ func killHost(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bo
 }
 
 func killShim(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
-	if hasEnded(r.Shim) {
+	if r.Shim.HasEnded() {
 		return false
 	}
 	r.Shim.Kill()
@@ -186,7 +186,7 @@ func stop(ctx context.Context, p *controlplane.Process, pause time.Duration) boo
 // replaceHost starts a new instance of the host beside the serving one, and stops that once the new one serves.
 func replaceHost(ctx context.Context, c *cluster, r *replica, _ *rand.Rand) bool {
 	predecessor := r.Host
-	if hasEnded(predecessor) || hasEnded(r.Shim) {
+	if predecessor.HasEnded() || r.Shim.HasEnded() {
 		return false
 	}
 	started := time.Now()
@@ -195,7 +195,7 @@ func replaceHost(ctx context.Context, c *cluster, r *replica, _ *rand.Rand) bool
 		c.Error(err)
 		return false
 	}
-	for limit := started.Add(10 * time.Second); time.Now().Before(limit) && !hasEnded(r.Shim); time.Sleep(20 * time.Millisecond) { // Poll interval.
+	for limit := started.Add(10 * time.Second); time.Now().Before(limit) && !r.Shim.HasEnded(); time.Sleep(20 * time.Millisecond) { // Poll interval.
 		if r.instance(ctx, started) == "serving" {
 			// It exits by itself once it has drained.
 			go predecessor.Stop(10 * time.Second)
@@ -212,7 +212,7 @@ func replaceHost(ctx context.Context, c *cluster, r *replica, _ *rand.Rand) bool
 func faultySuccessor(fault string) func(context.Context, *cluster, *replica, *rand.Rand) bool {
 	return func(ctx context.Context, c *cluster, r *replica, random *rand.Rand) bool {
 		good := r.Host
-		if hasEnded(good) || hasEnded(r.Shim) {
+		if good.HasEnded() || r.Shim.HasEnded() {
 			return false
 		}
 		directory, err := controlplane.OutboardDirectory()
@@ -233,7 +233,7 @@ func faultySuccessor(fault string) func(context.Context, *cluster, *replica, *ra
 		}
 		defer os.Remove(filepath.Join(r.SocketDirectory(), "default@"+build+".sock"))
 		defer bad.Kill()
-		for limit := time.Now().Add(6 * time.Second); time.Now().Before(limit) && !hasEnded(r.Shim) && !hasEnded(bad); time.Sleep(50 * time.Millisecond) { // Poll interval.
+		for limit := time.Now().Add(6 * time.Second); time.Now().Before(limit) && !r.Shim.HasEnded() && !bad.HasEnded(); time.Sleep(50 * time.Millisecond) { // Poll interval.
 			hosts, _ := r.Hosts(ctx)
 			for _, host := range hosts {
 				if host.BuildDigest == build && host.State == "quarantined" {

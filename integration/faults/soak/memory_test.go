@@ -69,7 +69,7 @@ func (m *memory) sample(ctx context.Context) {
 			}
 			process := m.process(r)
 			usage, err := process.Usage()
-			if err == nil && !hasEnded(process) {
+			if err == nil && !process.HasEnded() {
 				mib := float64(usage.RSS) / (1 << 20)
 				m.add(process.PID(), process.Name, user == leader, memorySample{bound, mib})
 			}
