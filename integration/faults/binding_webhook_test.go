@@ -223,6 +223,9 @@ func (w *webhook) check() *checker.Report {
 		w.t.Fatal(err)
 	}
 	report.Examples = nil // Mostly waiting pods, as expected.
+	for _, one := range report.Overcommits {
+		w.t.Logf("overcommitted: %+v", one)
+	}
 	w.t.Log(report)
 	if faults := report.BoundTwice + report.UnknownNode + report.HistoryDiffers + report.EventWrongNode + report.EventOfUnbound; faults > 0 {
 		w.t.Errorf("%d faults", faults)

@@ -42,15 +42,12 @@ func TestHostileHosts(t *testing.T) {
 	if !*hostileAll {
 		hosts = hosts[:4]
 	}
-	// A program that starts a faulty host at a lower priority.
-	faulty := BuildFaultyHost(t)
-	patient := func(niceness int) string {
-		t.Helper()
-		path := filepath.Join(t.TempDir(), "faulty_host.sh")
-		if err := os.WriteFile(path, fmt.Appendf(nil, "#!/bin/sh\nexec nice -n %d '%s' \"$@\"\n", niceness, faulty), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		return path
+	// A program that starts a faulty host at a lower priority: they send as fast as they can, and the control plane needs
+	// the CPUs, too. Not much lower: where other tests run they must receive the cluster, and a flood must reach the shim's
+	// limit, which is per second.
+	patient := filepath.Join(t.TempDir(), "faulty_host.sh")
+	if err := os.WriteFile(patient, fmt.Appendf(nil, "#!/bin/sh\nexec nice -n 5 '%s' \"$@\"\n", BuildFaultyHost(t)), 0o700); err != nil {
+		t.Fatal(err)
 	}
 	directory, err := controlplane.OutboardDirectory()
 	if err != nil {
@@ -84,13 +81,7 @@ func TestHostileHosts(t *testing.T) {
 	enemies := map[string]*controlplane.Process{}
 	for _, host := range hosts {
 		profile(host.fault, host.fault, host.plugin)
-		// They send as fast as they can; the control plane needs the CPUs, too. A flood must reach the shim's limit, which
-		// is per second, also where other tests run; then it pauses.
-		niceness := 19
-		if host.fault == "flood" {
-			niceness = 5
-		}
-		enemies[host.fault] = start(host.fault, patient(niceness), "--host", filepath.Join(directory, "outboard-host"), "--fault", host.fault,
+		enemies[host.fault] = start(host.fault, patient, "--host", filepath.Join(directory, "outboard-host"), "--fault", host.fault,
 			"--", "--plugins", host.plugin)
 	}
 	options.Config.Text = config.String()

@@ -179,6 +179,7 @@ void ExtenderHandler::Admit(std::shared_ptr<const BindReview> review, absl::Time
             const absl::Status admitted =
                 pods_->Admit(profile_, *known, review->order.node, review->dry_run, now);
             if (admitted.ok()) return reply("");
+            if (absl::IsAborted(admitted)) return reply(std::string(admitted.message()));
             if (!absl::IsResourceExhausted(admitted)) return reply(admitted);
             reply(absl::StrCat("pod ", (*known)->key(), " does not fit on node ",
                                review->order.node, ": ", admitted.message()));

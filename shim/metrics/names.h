@@ -131,8 +131,8 @@ inline constexpr MetricSpec kBindingsDenied{
     MetricType::kCounter,
     {},
     {},
-    "Binds by other schedulers that the shim denied because they would have overcommitted a "
-    "node."};
+    "Binds by other schedulers that the shim denied: the node has no room, or an earlier bind of "
+    "the pod may still be executed."};
 inline constexpr MetricSpec kBindsSettledByRead{"outboard_binds_settled_by_read_total",
                                                 MetricType::kCounter,
                                                 {},

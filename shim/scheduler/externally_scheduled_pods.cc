@@ -203,65 +203,14 @@ void ExternallyScheduledPods::EndLateBinds(absl::Time now) {
   }
 }
 
-absl::Status ExternallyScheduledPods::Admit(const std::string& profile, const kube::PodPtr& pod,
-                                            const std::string& node_name, bool dry_run,
-                                            absl::Time now) {
-  cache::ClusterState& cluster = state_.cluster;
-  const auto is_it = [&](const Admission& admission) {
-    return admission.order.pod->uid() == pod->uid();
-  };
-  if (const std::string on = cluster.NodeOf(pod->uid()); !on.empty()) {
-    // Our own bind, a repeated request, or a request that the API server will reject. Only if we
-    // had admitted another node, that bind has failed.
-    if (on == node_name || absl::c_none_of(admissions_, is_it) || !cluster.IsAssumed(pod->uid()))
-      return absl::OkStatus();
-    if (!dry_run) {
-      if (absl::Status forgotten = cluster.Forget(pod->uid()); !forgotten.ok()) return forgotten;
-      std::erase_if(admissions_, is_it);
-    }
-  }
-  const uint32_t slot = cluster.SlotOf(node_name);
-  if (slot == cache::ClusterState::kNoSlot)
-    return absl::OkStatus();  // we do not place pods there either
-  const framework::ProfilePlan* const plan = state_.plans.Find(profile);
-  absl::Status fits =
-      cluster.CheckFits(pod->uid(), slot, plan == nullptr ? cache::GuardScope() : plan->guard);
-  // Our own pods count by our attempts, and by the watch.
-  if (!fits.ok() || dry_run || state_.Places(*pod)) return fits;
-  if (absl::Status assumed = cluster.Assume(pod->uid(), slot); !assumed.ok()) return assumed;
-  admissions_.push_back(
-      {now + kSettleAfter, {this, 0, pod, node_name, profile, /*bound_by_other_scheduler=*/true}});
-  return absl::OkStatus();
-}
-
 void ExternallyScheduledPods::Tick(absl::Time now) {
   EndLateBinds(now);
-  while (!admissions_.empty() && admissions_.front().settle_at <= now) {
-    BindOrder order = std::move(admissions_.front().order);
-    admissions_.pop_front();
-    const std::string& uid = order.pod->uid();
-    if (!cluster().IsAssumed(uid) || cluster().NodeOf(uid) != order.node_name) continue;
-    order.attempt_id = state_.NewAttemptId();
-    settling_[order.attempt_id] = order.pod;
-    actions_.Bind(order, now);
-  }
+  admitted_.Tick(now);
 }
 
 absl::Time ExternallyScheduledPods::NextTick() const {
-  return std::min(admissions_.empty() ? absl::InfiniteFuture() : admissions_.front().settle_at,
+  return std::min(admitted_.NextTick(),
                   binds_.empty() ? absl::InfiniteFuture() : binds_.begin()->first);
-}
-
-void ExternallyScheduledPods::OnBindEnded(uint64_t attempt_id, BindEnd end,
-                                          const std::string& message, absl::Time now) {
-  const auto found = settling_.extract(attempt_id);
-  // kUnknown: the pod stays on the node until the API server reports more.
-  if (found.empty() || end == BindEnd::kBound || end == BindEnd::kUnknown) return;
-  const kube::PodObject& pod = *found.mapped();
-  // NOT_FOUND: the informer has confirmed or removed the pod meanwhile; that stands.
-  if (!state_.cluster.Forget(pod.uid()).ok()) return;
-  hints_.PublishAssumedPodDelete(pod);
-  state_.queue.MoveAllToActiveOrBackoff(queue::AssignedPodDelete(), now);
 }
 
 }  // namespace outboard::scheduler

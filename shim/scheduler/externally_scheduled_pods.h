@@ -4,19 +4,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
 #include "shim/framework/multi_host/node_evaluator.h"
 #include "shim/kube/objects.h"
+#include "shim/scheduler/admitted_binds.h"
 #include "shim/scheduler/cluster_actions.h"
 #include "shim/scheduler/scheduler.h"
 
@@ -28,7 +27,7 @@ namespace outboard::scheduler {
 //
 // Threading: the scheduling thread; a call blocks it for at most the deadlines of the hosts' calls.
 // Lifetime:  the scheduler and the actions outlive it.
-class ExternallyScheduledPods final : public BindOutcomeHandler {
+class ExternallyScheduledPods final {
  public:
   struct Evictions {
     uint32_t slot = 0;
@@ -41,11 +40,10 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
                           size_t max_binds = 128)
       : state_(*shared.state),
         host_calls_(*shared.host_calls),
-        hints_(*shared.hints),
         waits_(*shared.waits),
         binding_(*shared.binding),
         cycle_(*shared.cycle),
-        actions_(*actions),
+        admitted_(shared, actions),
         max_binds_(max_binds) {}
 
   const cache::ClusterState& cluster() const { return state_.cluster; }
@@ -74,19 +72,14 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
   // failed; UNAVAILABLE: a host did not answer; NOT_FOUND: no such profile, node or pod.
   void Bind(const std::string& profile, const kube::PodPtr& pod, const std::string& node_name,
             absl::Time give_up, absl::Time now, Bound bound);
-  // Another scheduler's bind, before the API server executes it. If this returns OK, the pod counts
-  // on the node from now on, unless it is a `dry_run`. The watch reports the outcome; after
-  // kSettleAfter without a report the shim reads the pod from the API server. RESOURCE_EXHAUSTED:
-  // the node has no room beside its pods and the shim's pending binds.
+  // Another scheduler's bind, before the API server executes it: see AdmittedBinds.
   absl::Status Admit(const std::string& profile, const kube::PodPtr& pod,
-                     const std::string& node_name, bool dry_run, absl::Time now);
-  static constexpr absl::Duration kSettleAfter = absl::Seconds(10);
-  // Asks for the outcome of admitted binds that were not reported, and ends attempts that are late.
+                     const std::string& node_name, bool dry_run, absl::Time now) {
+    return admitted_.Admit(profile, pod, node_name, dry_run, now);
+  }
+  // Ends attempts that are late, and asks for the outcome of admitted binds that were not reported.
   void Tick(absl::Time now);
   absl::Time NextTick() const;
-
-  void OnBindEnded(uint64_t attempt_id, BindEnd end, const std::string& message,
-                   absl::Time now) override;
 
  private:
   // Begins an attempt on the profile's hosts as they are now.
@@ -108,22 +101,14 @@ class ExternallyScheduledPods final : public BindOutcomeHandler {
                          uint32_t slot, absl::Time now, uint64_t* attempt_id);
   void EndLateBinds(absl::Time now);
 
-  struct Admission {
-    absl::Time settle_at;
-    BindOrder order;
-  };
-
   SchedulerState& state_;
   HostCalls& host_calls_;
-  QueueingHints& hints_;
   PermitWaits& waits_;
   BindingCycle& binding_;
   SchedulingCycle& cycle_;
-  ClusterActions& actions_;
+  AdmittedBinds admitted_;
   const size_t max_binds_;
-  std::set<std::pair<absl::Time, uint64_t>> binds_;       // when to give up, and the attempt
-  absl::flat_hash_map<uint64_t, kube::PodPtr> settling_;  // admitted pods, by attempt
-  std::deque<Admission> admissions_;                      // by time
+  std::set<std::pair<absl::Time, uint64_t>> binds_;  // when to give up, and the attempt
 };
 
 }  // namespace outboard::scheduler

@@ -332,11 +332,11 @@ TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindCountsBeforeItIsSeen) {
   Bind(other, "a", [&](const absl::Status& ended) { ours = ended; });
   EXPECT_TRUE(absl::IsResourceExhausted(ours));
   EXPECT_TRUE(pods_.Admit(kProfile, other, "b", false, now_).ok());
-  EXPECT_TRUE(pods_.Admit(kProfile, other, "unheard-of", false, now_).ok());
+  EXPECT_TRUE(pods_.Admit(kProfile, AddPod("third"), "unheard-of", false, now_).ok());
   // Once the watch has reported it, the API server is not asked.
   AddPod("p", "a");
   AddPod("other", "b");
-  now_ += ExternallyScheduledPods::kSettleAfter;
+  now_ += AdmittedBinds::kSettleAfter;
   pods_.Tick(now_);
   EXPECT_THAT(effects_.binds, SizeIs(0));
   EXPECT_EQ(pods_.NextTick(), absl::InfiniteFuture());
@@ -344,22 +344,80 @@ TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindCountsBeforeItIsSeen) {
 
 TEST_F(ExternallyScheduledPodsTest, AnAdmittedBindThatDoesNotComeIsLookedInto) {
   ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
-  EXPECT_EQ(pods_.NextTick(), now_ + ExternallyScheduledPods::kSettleAfter);
-  pods_.Tick(now_ + ExternallyScheduledPods::kSettleAfter - absl::Seconds(1));
+  EXPECT_EQ(pods_.NextTick(), now_ + AdmittedBinds::kSettleAfter);
+  pods_.Tick(now_ + AdmittedBinds::kSettleAfter - absl::Seconds(1));
   EXPECT_THAT(effects_.binds, SizeIs(0));
-  // Its scheduler tries another node: the first bind has failed.
-  now_ += absl::Seconds(1);
-  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "b", false, now_).ok());
-  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b");
-  now_ += ExternallyScheduledPods::kSettleAfter;
+  now_ += AdmittedBinds::kSettleAfter;
   pods_.Tick(now_);
   ASSERT_THAT(effects_.binds, SizeIs(1));
   EXPECT_TRUE(effects_.binds[0].bound_by_other_scheduler);
-  EXPECT_EQ(effects_.binds[0].node_name, "b");
-  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b") << "until the outcome is known";
-  pods_.OnBindEnded(effects_.binds[0].attempt_id, BindEnd::kNotBound, "", now_);
+  EXPECT_EQ(effects_.binds[0].node_name, "a");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a") << "until the outcome is known";
+  EndBind(BindEnd::kNotBound, "");
   EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "");
-  EXPECT_TRUE(pods_.Admit(kProfile, AddPod("other"), "b", false, now_).ok());
+  EXPECT_TRUE(pods_.Admit(kProfile, AddPod("other"), "a", false, now_).ok());
+}
+
+// Its scheduler tries another node, so the first bind has failed; or the API server's requests
+// arrived in another order than it sent them, and the bind to "a" is on its way.
+TEST_F(ExternallyScheduledPodsTest, AnAdmittedPodIsAdmittedElsewhereOnlyOnceItWasRead) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(pods_.Admit(kProfile, pod_, "b", false, now_),
+              absl::AbortedError("pod ns/p may be on node a by an earlier bind, whose outcome is "
+                                 "being read"));
+  }
+  ASSERT_THAT(effects_.binds, SizeIs(1)) << "it is read once, and at once";
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a");
+  EndBind(BindEnd::kNotBound, "");
+  EXPECT_TRUE(pods_.Admit(kProfile, pod_, "b", false, now_).ok());
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "b");
+}
+
+TEST_F(ExternallyScheduledPodsTest, WhileAnAdmittedPodIsReadItIsNotAdmittedElsewhere) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  ASSERT_TRUE(pods_.Admit(kProfile, AddPod("other"), "b", false, now_).ok());
+  now_ += AdmittedBinds::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(2));
+  EXPECT_TRUE(absl::IsAborted(pods_.Admit(kProfile, pod_, "b", false, now_))) << "and b is full";
+}
+
+TEST_F(ExternallyScheduledPodsTest, AReadThatBeganBeforeABindWasRepeatedDoesNotEndIt) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  now_ += AdmittedBinds::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  EndBind(BindEnd::kNotBound, "");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a") << "the second bind may be on its way";
+  now_ += AdmittedBinds::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(2));
+  pods_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(2));
+}
+
+TEST_F(ExternallyScheduledPodsTest, ARepeatedBindHasItsWholeTime) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  now_ += AdmittedBinds::kSettleAfter - absl::Seconds(1);
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  now_ += AdmittedBinds::kSettleAfter - absl::Seconds(1);
+  pods_.Tick(now_);
+  EXPECT_THAT(effects_.binds, SizeIs(0));
+  pods_.Tick(now_ + absl::Seconds(1));
+  EXPECT_THAT(effects_.binds, SizeIs(1));
+}
+
+TEST_F(ExternallyScheduledPodsTest, AnAdmittedPodThatCannotBeReadStaysOnItsNode) {
+  ASSERT_TRUE(pods_.Admit(kProfile, pod_, "a", false, now_).ok());
+  now_ += AdmittedBinds::kSettleAfter;
+  pods_.Tick(now_);
+  ASSERT_THAT(effects_.binds, SizeIs(1));
+  EndBind(BindEnd::kUnknown, "");
+  EXPECT_EQ(pods_.cluster().NodeOf("uid-p"), "a");
+  EXPECT_TRUE(absl::IsAborted(pods_.Admit(kProfile, pod_, "b", false, now_)));
+  EXPECT_THAT(effects_.binds, SizeIs(2)) << "it is read again";
 }
 
 TEST_F(ExternallyScheduledPodsTest, PodsOfOursAreOnlyChecked) {
