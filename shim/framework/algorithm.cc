@@ -296,17 +296,11 @@ uint32_t Algorithm::NumToFind(const AlgorithmProfile& profile, size_t num_nodes)
 
 void Algorithm::Evaluate(const AlgorithmRequest& request) {
   const v1beta1::PreFilterResponse& pre_filter = PreFilterOf(response_);
-  absl::Status checked = CheckPreFilter(pre_filter);
-  checked.Update(CheckNames(pre_filter, request.profile->pre_filter_plugins));
-  if (result_.rejected_at_group_point) {
-    checked = absl::OkStatus();  // Made from an answer that was checked.
-  } else if (response_.rejection().has_group()) {
-    // Any plugin that evaluated the members may have rejected the group.
-    std::vector<std::string> any = request.profile->pre_filter_plugins;
-    any.insert(any.end(), request.profile->filter_plugins.begin(),
-               request.profile->filter_plugins.end());
-    checked = CheckPreFilter(pre_filter);
-    checked.Update(CheckNames(pre_filter, any));
+  absl::Status checked;
+  // Otherwise made from an answer that was checked.
+  if (!result_.rejected_at_group_point) {
+    checked = CheckPreFilterOf(response_, request.profile->pre_filter_plugins,
+                               request.profile->filter_plugins);
   }
   if (!checked.ok()) return Fail(Outcome::kNoAnswer, std::move(checked));
   for (const std::string& plugin : pre_filter.rejected_by()) {

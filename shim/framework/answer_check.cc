@@ -236,6 +236,20 @@ const v1beta1::PreFilterResponse& PreFilterOf(const v1beta1::PlanResponse& respo
   }
 }
 
+absl::Status CheckPreFilterOf(const v1beta1::PlanResponse& response,
+                              const std::vector<std::string>& pre_filter_plugins,
+                              const std::vector<std::string>& filter_plugins) {
+  const v1beta1::PreFilterResponse& pre_filter = PreFilterOf(response);
+  absl::Status checked = CheckPreFilter(pre_filter);
+  std::vector<std::string> any;
+  if (response.rejection().has_group()) {
+    any = pre_filter_plugins;
+    any.insert(any.end(), filter_plugins.begin(), filter_plugins.end());
+  }
+  checked.Update(CheckNames(pre_filter, any.empty() ? pre_filter_plugins : any));
+  return checked;
+}
+
 v1beta1::CycleEvaluation AnswersOf(v1beta1::PlanResponse response) {
   if (response.has_evaluation()) return std::move(*response.mutable_evaluation());
   v1beta1::CycleEvaluation answers;

@@ -98,6 +98,11 @@ absl::Status CheckNames(const v1beta1::PreFilterResponse& response,
                         const std::vector<std::string>& plugins);
 absl::Status CheckNames(const v1beta1::FilterResponse& response,
                         const std::vector<std::string>& plugins);
+// Checks the PreFilter answer in a Plan answer, and its names: where a group was rejected, any
+// plugin that evaluated the members may have done it. Pure. Errors: INTERNAL, with the fault.
+absl::Status CheckPreFilterOf(const v1beta1::PlanResponse& response,
+                              const std::vector<std::string>& pre_filter_plugins,
+                              const std::vector<std::string>& filter_plugins);
 
 // Checks one verdict of PreEnqueue. Pure.
 // Errors: INTERNAL, with the fault.

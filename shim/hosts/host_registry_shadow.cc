@@ -55,7 +55,10 @@ std::optional<absl::StatusOr<v1beta1::CycleEvaluation>> TakeFused(Instance* inst
   auto answer = instance->grpc_client->TakeCycle();
   if (!answer.has_value()) return std::nullopt;
   if (!answer->ok()) return answer->status();
-  if (absl::Status usable = framework::CheckCycle(**answer); !usable.ok()) return usable;
+  const framework::HostProfile& own = instance->shadow_cycle->own;
+  absl::Status usable = framework::CheckCycle(**answer);
+  usable.Update(framework::CheckPreFilterOf(**answer, own.pre_filter_plugins, own.filter_plugins));
+  if (!usable.ok()) return usable;
   return framework::AnswersOf(**answer);
 }
 

@@ -399,6 +399,43 @@ TEST_F(ReplacementTest, AnswersOfNoUseInTheShadowQuarantineTheBuild) {
   EXPECT_THAT(effects_.failed, IsEmpty());
 }
 
+// Whichever plugin rejected a member: here it is at Filter only.
+TEST_F(ReplacementTest, AGroupThatFitsNowhereIsComparedAsAnyPod) {
+  plans_groups_ = true;
+  const auto rejects_groups = [this](const std::string& id, const std::string& plugin) {
+    fakes_[id]->Answer<v1beta1::PlanRequest, v1beta1::PlanResponse>(
+        [plugin](const v1beta1::PlanRequest& request, v1beta1::PlanResponse* response) {
+          response->set_attempt_id(request.cycle().header().attempt_id());
+          auto* rejection = response->mutable_rejection();
+          rejection->mutable_group()->set_name("g");
+          rejection->mutable_group()->set_needed(2);
+          auto* status = rejection->mutable_pre_filter()->mutable_rejection();
+          status->set_plugin(plugin);
+          status->set_code(v1beta1::CODE_UNSCHEDULABLE);
+          status->add_reasons("0 of 2 members fit");
+          return grpc::Status::OK;
+        });
+  };
+  EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
+  Comes("a", 1);
+  rejects_groups("a", "Fake");
+  WaitFor({"a serving"});
+  Comes("b", 2);
+  rejects_groups("b", "Fake");
+  WaitFor({"a serving", "b shadow"});
+  ScheduleUntil([&] { return ViewOf("b").state != InstanceState::kShadow; });
+  EXPECT_THAT(States(), ElementsAre("a standby", "b serving"));
+  EXPECT_THAT(ViewOf("b").shadow.Summary(), HasSubstr("3 cycles, "));
+  EXPECT_FALSE(ViewOf("b").shadow.differs());
+
+  Comes("c", 3);
+  rejects_groups("c", "Stranger");
+  WaitFor({"a standby", "b serving", "c shadow"});
+  ScheduleUntil([&] { return ViewOf("c").state != InstanceState::kShadow; });
+  EXPECT_THAT(States(), ElementsAre("a standby", "b serving", "c quarantined"));
+  EXPECT_THAT(ViewOf("c").why, HasSubstr("answers for \"Stranger\""));
+}
+
 TEST_F(ReplacementTest, SilenceInTheShadowQuarantinesTheBuildAndDelaysNoPod) {
   EXPECT_TRUE(hosts_.Reload(Configuration(3), now_).ok());
   Comes("a", 1);

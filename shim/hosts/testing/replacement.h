@@ -96,6 +96,7 @@ class ReplacementTest : public ::testing::Test {
     connection.identity.set_started_unix_micros(started * 1000000);
     GetHostInfoResponse& info = connection.info;
     info.add_capabilities(v1beta1::CAPABILITY_FUSED_CYCLE);
+    if (plans_groups_) info.add_capabilities(v1beta1::CAPABILITY_GROUP_PLAN);
     for (const char* plugin : {"Sort", "Fake", "DefaultBinder"}) {
       auto* out = info.add_plugins();
       out->set_name(plugin);
@@ -217,6 +218,7 @@ class ReplacementTest : public ::testing::Test {
   std::vector<std::string> lost_, retired_;
   int pods_ = 0;
   bool reserves_ = false;  // plugin Fake is at reserve, too
+  bool plans_groups_ = false;
   HostRegistry hosts_;
 };
 
