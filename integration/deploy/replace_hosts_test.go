@@ -98,9 +98,9 @@ func TestKubectlReplacesHosts(t *testing.T) {
 			return err
 		}
 		// The load's pods are all bound by now; those of the install are not, because no kube-scheduler runs here. The
-		// leader that was killed has not sent its last events.
+		// leader that was killed has not sent its last events: on a busy machine those of several seconds.
 		faults := report.Faults() - report.Unbound - report.NoEvent
-		if faults > 0 || report.NoEvent > replacementRate || report.Binds < len(took) {
+		if faults > 0 || report.NoEvent > len(took)/5 || report.Binds < len(took) {
 			return fmt.Errorf("%d of %d pods were bound, or there are faults: %v", report.Binds, len(took), report)
 		}
 		t.Log(report)

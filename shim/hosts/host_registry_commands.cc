@@ -63,7 +63,7 @@ absl::Status HostRegistry::ClearQuarantine(const std::string& name, absl::Time n
   absl::StatusOr<Host*> found = FindHost(name);
   if (!found.ok()) return found.status();
   (*found)->quarantined.Clear();
-  (*found)->pause = Pause();
+  (*found)->pauses = Pauses();
   single_sessions_.Clear();
   for (const auto& instance : (*found)->instances) {
     if (instance->state == InstanceState::kQuarantined)

@@ -27,7 +27,7 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
                << StateName(instance->state) << ": " << why;
   const std::string address = instance->endpoint.address;
   Host& host = hosts_[name];
-  host.pause.Add(instance->id(), now - instance->began, now);
+  host.pauses.Add(instance->id(), now - instance->began, now);
   host.why_lost = why;
   if (host.serving == instance) {
     if (Instance* next = host.NewestReady(instance)) {

@@ -101,7 +101,7 @@ struct HostInstances {
   // Of the serving instance, the last serving instance, or the first that answered.
   std::optional<v1beta1::GetHostInfoResponse> info;
   Quarantine quarantined;             // by build key
-  Pause pause;                        // of the instance that was lost last
+  Pauses pauses;
   std::string why_lost;               // that one
   std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
   int recalls = 0;                    // how often some of these were called again

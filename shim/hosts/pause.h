@@ -1,44 +1,56 @@
-// How long an instance that lost its session waits for the next one.
+// How long instances that lost their sessions wait for the next one.
 #ifndef OUTBOARD_SHIM_HOSTS_PAUSE_H_
 #define OUTBOARD_SHIM_HOSTS_PAUSE_H_
 
 #include <algorithm>
 #include <string>
 
-#include "absl/strings/string_view.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
 
 namespace outboard::hosts {
 
 // The first loss may be chance: the next session begins at once. If it is short, too, the pause
-// before each further one doubles, from a second to a minute: an instance that floods the shim,
-// fails Configure or ends its streams must not keep it busy with snapshots.
+// before each further one of the same instance doubles, from a second to a minute: an instance that
+// floods the shim, fails Configure, ends its streams or is too slow must not keep it busy with
+// snapshots. Each instance has its own pause, as two of them may fail in turn.
 //
 // Threading: thread-compatible.
-class Pause {
+class Pauses {
  public:
   static constexpr absl::Duration kShortest = absl::Seconds(1);
   static constexpr absl::Duration kLongest = absl::Minutes(1);
   // A session of this length was a good one.
   static constexpr absl::Duration kLong = absl::Minutes(1);
+  // An instance that was not lost for as long is forgotten.
+  static constexpr absl::Duration kRemembered = absl::Minutes(10);
 
   // `lasted`: the length of the session that was lost.
-  void Add(absl::string_view instance, absl::Duration lasted, absl::Time now) {
-    const bool is_repeated = instance == instance_ && lasted < kLong;
-    instance_ = std::string(instance);
-    length_ = is_repeated ? std::clamp(2 * length_, kShortest, kLongest) : absl::ZeroDuration();
-    until_ = now + length_;
+  void Add(const std::string& instance, absl::Duration lasted, absl::Time now) {
+    absl::erase_if(pauses_,
+                   [now](const auto& entry) { return now - entry.second.until > kRemembered; });
+    const bool is_repeated = pauses_.contains(instance) && lasted < kLong;
+    Pause& pause = pauses_[instance];
+    pause.length =
+        is_repeated ? std::clamp(2 * pause.length, kShortest, kLongest) : absl::ZeroDuration();
+    pause.until = now + pause.length;
   }
   // InfinitePast: this instance need not wait.
-  absl::Time Until(absl::string_view instance) const {
-    return instance == instance_ ? until_ : absl::InfinitePast();
-  }
-  absl::Duration length() const { return length_; }
+  absl::Time Until(const std::string& instance) const { return Of(instance).until; }
+  absl::Duration Length(const std::string& instance) const { return Of(instance).length; }
 
  private:
-  std::string instance_;
-  absl::Duration length_ = absl::ZeroDuration();
-  absl::Time until_ = absl::InfinitePast();
+  struct Pause {
+    absl::Duration length = absl::ZeroDuration();
+    absl::Time until = absl::InfinitePast();
+  };
+
+  Pause Of(const std::string& instance) const {
+    const auto found = pauses_.find(instance);
+    return found == pauses_.end() ? Pause() : found->second;
+  }
+
+  absl::flat_hash_map<std::string, Pause> pauses_;
 };
 
 }  // namespace outboard::hosts

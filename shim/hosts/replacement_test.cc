@@ -507,6 +507,27 @@ TEST_F(ReplacementTest, AConfigurationThatCannotBeUsedChangesNothing) {
   EXPECT_EQ(fakes_["a"]->Count<ConfigureRequest>(), 2);
 }
 
+// Two instances of one build that are too slow do not take turns at a snapshot each.
+TEST(PausesTest, EachInstanceHasItsOwn) {
+  const absl::Time now = absl::FromUnixSeconds(1000);
+  Pauses pauses;
+  const auto lost = [&](const char* id, absl::Duration lasted) {
+    pauses.Add(id, lasted, now);
+    return pauses.Length(id);
+  };
+  EXPECT_EQ(pauses.Until("a"), absl::InfinitePast());
+  for (const int seconds : {0, 1, 2, 4, 8, 16, 32, 60, 60}) {
+    EXPECT_EQ(lost("a", absl::Seconds(20)), absl::Seconds(seconds));
+    EXPECT_EQ(lost("b", absl::Seconds(20)), absl::Seconds(seconds));
+    EXPECT_EQ(pauses.Until("a"), now + absl::Seconds(seconds));
+  }
+  EXPECT_EQ(lost("a", Pauses::kLong), absl::ZeroDuration()) << "the session was a good one";
+  EXPECT_EQ(pauses.Length("b"), Pauses::kLongest);
+  pauses.Add("a", absl::Seconds(20),
+             now + Pauses::kLongest + Pauses::kRemembered + absl::Seconds(1));
+  EXPECT_EQ(pauses.Length("b"), absl::ZeroDuration()) << "it is forgotten";
+}
+
 // Pushes from an instance, without pause, until its stream ends.
 class Pushing {
  public:
