@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   // glibc would give the threads eight arenas a core. What one of them allocates another one frees,
   // which leaves gaps in each arena; with two, a busy shim has half as much free memory that it
   // cannot give back. Small objects come from a cache of each thread, without an arena's lock.
-  if (getenv("MALLOC_ARENA_MAX") == nullptr) mallopt(M_ARENA_MAX, 2);
+  if (Variable("MALLOC_ARENA_MAX").empty()) mallopt(M_ARENA_MAX, 2);
   outboard::logging::LogToStderr(argv[0]);
   // Debian's Abseil checks the order of all locks, under a lock of all threads. Tests keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -176,13 +176,14 @@ absl::Status HostRegistry::OnHandshake(const Endpoint& endpoint, HostConnection 
     Enter(endpoint.host, instance, InstanceState::kQuarantined, *why, now);
     return absl::OkStatus();
   }
-  instance->not_before = host.pauses.Until(instance->id());
+  const Pause pause = host.pauses.Of(instance->id());
+  instance->not_before = pause.until;
   single_sessions_.OnHandshake(instance->id());
   std::string why = WhyNoSession(*instance);
   if (now < instance->not_before) {
     why = absl::StrCat("its next session begins after a pause of ",
-                       absl::FormatDuration(host.pauses.Length(instance->id())),
-                       "; its last one ended because ", host.why_lost);
+                       absl::FormatDuration(pause.length), "; its last one ended because ",
+                       pause.why_lost);
   } else if (why.empty()) {
     why = "other hosts have not answered yet";
   }

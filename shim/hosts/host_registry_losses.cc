@@ -27,8 +27,7 @@ void HostRegistry::OnLost(const std::string& name, Instance* instance, const std
                << StateName(instance->state) << ": " << why;
   const std::string address = instance->endpoint.address;
   Host& host = hosts_[name];
-  host.pauses.Add(instance->id(), now - instance->began, now);
-  host.why_lost = why;
+  host.pauses.Add(instance->id(), now - instance->began, why, now);
   if (host.serving == instance) {
     if (Instance* next = host.NewestReady(instance)) {
       Serve(name, next, "lost", absl::StrCat(instance->id(), " was lost"), now);

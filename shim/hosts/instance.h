@@ -100,9 +100,8 @@ struct HostInstances {
   Instance* serving = nullptr;
   // Of the serving instance, the last serving instance, or the first that answered.
   std::optional<v1beta1::GetHostInfoResponse> info;
-  Quarantine quarantined;             // by build key
+  Quarantine quarantined;  // by build key
   Pauses pauses;
-  std::string why_lost;               // that one
   std::vector<std::string> replaced;  // addresses of replaced instances, whose sessions ended
   int recalls = 0;                    // how often some of these were called again
 

@@ -10,6 +10,12 @@
 
 namespace outboard::hosts {
 
+struct Pause {
+  absl::Duration length = absl::ZeroDuration();
+  absl::Time until = absl::InfinitePast();  // the instance may have its next session from then on
+  std::string why_lost;                     // why the session before the pause ended
+};
+
 // The first loss may be chance: the next session begins at once. If it is short, too, the pause
 // before each further one of the same instance doubles, from a second to a minute: an instance that
 // floods the shim, fails Configure, ends its streams or is too slow must not keep it busy with
@@ -22,11 +28,12 @@ class Pauses {
   static constexpr absl::Duration kLongest = absl::Minutes(1);
   // A session of this length was a good one.
   static constexpr absl::Duration kLong = absl::Minutes(1);
-  // An instance that was not lost for as long is forgotten.
+  // How long an instance is remembered after the end of its pause.
   static constexpr absl::Duration kRemembered = absl::Minutes(10);
 
-  // `lasted`: the length of the session that was lost.
-  void Add(const std::string& instance, absl::Duration lasted, absl::Time now) {
+  // `lasted`: the length of the session that was lost. `why`: the reason for the loss.
+  void Add(const std::string& instance, absl::Duration lasted, const std::string& why,
+           absl::Time now) {
     absl::erase_if(pauses_,
                    [now](const auto& entry) { return now - entry.second.until > kRemembered; });
     const bool is_repeated = pauses_.contains(instance) && lasted < kLong;
@@ -34,22 +41,14 @@ class Pauses {
     pause.length =
         is_repeated ? std::clamp(2 * pause.length, kShortest, kLongest) : absl::ZeroDuration();
     pause.until = now + pause.length;
+    pause.why_lost = why;
   }
-  // InfinitePast: this instance need not wait.
-  absl::Time Until(const std::string& instance) const { return Of(instance).until; }
-  absl::Duration Length(const std::string& instance) const { return Of(instance).length; }
-
- private:
-  struct Pause {
-    absl::Duration length = absl::ZeroDuration();
-    absl::Time until = absl::InfinitePast();
-  };
-
   Pause Of(const std::string& instance) const {
     const auto found = pauses_.find(instance);
     return found == pauses_.end() ? Pause() : found->second;
   }
 
+ private:
   absl::flat_hash_map<std::string, Pause> pauses_;
 };
 

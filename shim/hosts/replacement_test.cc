@@ -512,20 +512,21 @@ TEST(PausesTest, EachInstanceHasItsOwn) {
   const absl::Time now = absl::FromUnixSeconds(1000);
   Pauses pauses;
   const auto lost = [&](const char* id, absl::Duration lasted) {
-    pauses.Add(id, lasted, now);
-    return pauses.Length(id);
+    pauses.Add(id, lasted, absl::StrCat(id, " is too slow"), now);
+    return pauses.Of(id).length;
   };
-  EXPECT_EQ(pauses.Until("a"), absl::InfinitePast());
+  EXPECT_EQ(pauses.Of("a").until, absl::InfinitePast());
   for (const int seconds : {0, 1, 2, 4, 8, 16, 32, 60, 60}) {
     EXPECT_EQ(lost("a", absl::Seconds(20)), absl::Seconds(seconds));
     EXPECT_EQ(lost("b", absl::Seconds(20)), absl::Seconds(seconds));
-    EXPECT_EQ(pauses.Until("a"), now + absl::Seconds(seconds));
+    EXPECT_EQ(pauses.Of("a").until, now + absl::Seconds(seconds));
   }
+  EXPECT_EQ(pauses.Of("a").why_lost, "a is too slow");
   EXPECT_EQ(lost("a", Pauses::kLong), absl::ZeroDuration()) << "the session was a good one";
-  EXPECT_EQ(pauses.Length("b"), Pauses::kLongest);
-  pauses.Add("a", absl::Seconds(20),
+  EXPECT_EQ(pauses.Of("b").length, Pauses::kLongest);
+  pauses.Add("a", absl::Seconds(20), "",
              now + Pauses::kLongest + Pauses::kRemembered + absl::Seconds(1));
-  EXPECT_EQ(pauses.Length("b"), absl::ZeroDuration()) << "it is forgotten";
+  EXPECT_EQ(pauses.Of("b").length, absl::ZeroDuration()) << "it is forgotten";
 }
 
 // Pushes from an instance, without pause, until its stream ends.

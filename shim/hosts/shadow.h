@@ -65,7 +65,8 @@ struct ShadowCycle {
   uint32_t sample = 0;
 };
 
-// Adds the differences to the report. `shadow` lacks the points that were not called. Pure.
+// Adds the differences to the report. `shadow` lacks the points that were not called. With
+// `is_fused` the caller has checked PreFilter's answer (framework::CheckPreFilterOf). Pure.
 // Errors: INTERNAL: the shadow's answer was not usable.
 absl::Status CompareCycle(const ShadowCycle& served, const v1beta1::CycleEvaluation& shadow,
                           ShadowReport* report);

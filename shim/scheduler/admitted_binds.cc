@@ -16,7 +16,7 @@ absl::Status AdmittedBinds::Admit(const std::string& profile, const kube::PodPtr
     // Our own bind, or the API server has bound the pod and so will reject this.
     if (known == admissions_.end() || !cluster.IsAssumed(uid)) return absl::OkStatus();
     if (on == node_name) {
-      // A new request after a failed bind, of which a read may be on its way: it no longer counts.
+      // The earlier bind has failed, and this one may succeed after a read that has begun.
       if (!dry_run) Await(&known->second, now);
       return absl::OkStatus();
     }

@@ -34,8 +34,9 @@ class AdmittedBinds final : public BindOutcomeHandler {
   absl::Status Admit(const std::string& profile, const kube::PodPtr& pod,
                      const std::string& node_name, bool dry_run, absl::Time now);
 
-  // How long after an admission without a report of the watch the pod is read. The API server ends
-  // a request within a minute (its --request-timeout), so the bind is no longer on its way.
+  // If the watch reports nothing for this long after an admission, the pod is read. The API server
+  // gives up on a request after a minute (its --request-timeout), so it cannot execute the bind any
+  // more.
   static constexpr absl::Duration kSettleAfter = absl::Seconds(65);
   void Tick(absl::Time now);
   absl::Time NextTick() const;
@@ -49,6 +50,7 @@ class AdmittedBinds final : public BindOutcomeHandler {
     absl::Time settle_at;  // when to read it
   };
 
+  // Waits for the watch from `now` on, and ignores a read that has begun.
   void Await(Admission* admission, absl::Time now);
   void Read(Admission* admission, absl::Time now);
 
