@@ -95,6 +95,17 @@ go_tests() {
   # What failed without a failed case: a package that does not compile, a run that ended early, no cases at all.
   if [[ $tests == 0 || $status != 0 && $failed == 0 ]]; then failed=$((failed + 1)) tests=$((tests + 1)); fi
   record "$tier" "$((tests - failed - skipped))" "$failed" "$skipped" "$what"
+  [[ $failed == 0 ]] || why_failed "$report.json" >>"$logs/failures" || true
+}
+
+# why_failed REPORT: the last lines that each failed test printed itself, without the logs of the processes it started, in which its
+# messages are hard to find.
+why_failed() {
+  grep '"Action":"fail".*"Test":' "$1" | sed 's/.*"Package":"\([^"]*\)","Test":"\([^"]*\)".*/\1 \2/' | while read -r package test; do
+    printf '\n%s %s\n' "${package#outboard.dev/integration/}" "$test"
+    grep -F '"Action":"output","Package":"'"$package"'","Test":"'"$test"'",' "$1" | sed 's/.*"Output":"\(.*\)\\n".*}$/\1/' |
+      sed '/testing\.go:[0-9]*: /,$d' | tail -n 12 | cut -c 1-2000
+  done
 }
 
 tier_unit() {
@@ -377,6 +388,7 @@ run_tiers() {
       *) run_tier "$tier" ;;
     esac
   done
+  [[ ! -e $logs/failures ]] || cat "$logs/failures"
   echo
   awk -v total_seconds=$((SECONDS - began)) '
     FNR == NR { seconds[$1] = $2; next }

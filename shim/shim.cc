@@ -558,7 +558,7 @@ void ShimProcess::Drain() {
     lease_released_ = true;
     elector_->Stop();
   }
-  events_.UseAllRequests();
+  events_.UseAllRequests(SteadyNow());
   const absl::Time events_by = SteadyNow() + kEventDrain;
   while (events_.under_way() > 0 && SteadyNow() < events_by) {
     RunOnce(SteadyNow());

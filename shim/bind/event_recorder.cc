@@ -48,6 +48,7 @@ struct WriteOperation {
   bool once = false;         // a refresh: not retried before the next period
   bool ends_series = false;  // forget the series afterwards
   int tries = 0;
+  absl::Time ready_since;  // for this try
 };
 using WritePtr = std::shared_ptr<WriteOperation>;
 
@@ -65,12 +66,13 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
 
   void Enqueue(WritePtr op, absl::Time now);
   // The event's POST has its last answer: patches that waited for it may follow.
-  void OnCreated(const WritePtr& op);
-  void StartReady();
+  void OnCreated(const WritePtr& op, absl::Time now);
+  void AddReady(WritePtr op, absl::Time now);
+  void StartReady(absl::Time now);
   void OnAnswer(const WritePtr& op, const absl::StatusOr<kube::ApiResponse>& answer,
                 absl::Time now);
   void Retry(const WritePtr& op, const absl::Status& status, absl::Time now);
-  size_t MayBeInFlight() const;
+  size_t MayBeInFlight(absl::Time now) const;
   void Forget(const std::string& key);
   void FinishSeries(absl::Time now);
   void RefreshSeries(absl::Time now);
@@ -108,11 +110,16 @@ void EventRecorder::State::Enqueue(WritePtr op, absl::Time now) {
   } else if (!op->key.empty()) {
     creating.try_emplace(FullName(op->event));
   }
-  ready.push_back(std::move(op));
-  StartReady();
+  AddReady(std::move(op), now);
+  StartReady(now);
 }
 
-void EventRecorder::State::OnCreated(const WritePtr& op) {
+void EventRecorder::State::AddReady(WritePtr op, absl::Time now) {
+  op->ready_since = now;
+  ready.push_back(std::move(op));
+}
+
+void EventRecorder::State::OnCreated(const WritePtr& op, absl::Time now) {
   const auto post = creating.find(FullName(op->event));
   if (op->event.series_count > 0 || post == creating.end()) return;
   for (WritePtr& patch : post->second) {
@@ -121,19 +128,22 @@ void EventRecorder::State::OnCreated(const WritePtr& op) {
     const auto known = by_key.find(patch->key);
     if (known != by_key.end() && known->second->event.name == patch->event.name)
       patch->event = known->second->event;
-    ready.push_back(std::move(patch));
+    AddReady(std::move(patch), now);
   }
   creating.erase(post);
 }
 
-size_t EventRecorder::State::MayBeInFlight() const {
-  return std::min<size_t>(
-      options.max_in_flight,
-      options.min_in_flight + ready.size() / options.waiting_per_more_in_flight);
+size_t EventRecorder::State::MayBeInFlight(absl::Time now) const {
+  const size_t for_number = ready.size() / options.waiting_per_more_in_flight;
+  const double for_age =
+      absl::FDivDuration(now - ready.front()->ready_since, options.age_per_more_in_flight);
+  const double more = std::max<double>(for_number, for_age);
+  return static_cast<size_t>(
+      std::min<double>(options.max_in_flight, options.min_in_flight + std::max(more, 0.0)));
 }
 
-void EventRecorder::State::StartReady() {
-  while (!ready.empty() && stats.in_flight < MayBeInFlight()) {
+void EventRecorder::State::StartReady(absl::Time now) {
+  while (!ready.empty() && stats.in_flight < MayBeInFlight(now)) {
     WritePtr op = std::move(ready.front());
     ready.pop_front();
     ++stats.in_flight;
@@ -165,7 +175,7 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
     ++stats.written;
     OUTBOARD_FAIL_POINT(event_written);
     if (op->ends_series) Forget(op->key);
-    OnCreated(op);
+    OnCreated(op, now);
   } else if (is_series && !op->create && code == 404) {
     // The event expired on the server or was never created: create it again, with its series.
     op->create = true;
@@ -174,21 +184,21 @@ void EventRecorder::State::OnAnswer(const WritePtr& op,
   } else if (answer.ok() && !(is_series && op->create && code == 409)) {
     ++stats.rejected;
     if (op->ends_series) Forget(op->key);
-    OnCreated(op);
+    OnCreated(op, now);
     LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " "
                               << op->event.object_namespace << "/" << op->event.object_name
                               << " rejected: " << kube::ToStatus(*answer);
   } else {
     Retry(op, answer.ok() ? kube::ToStatus(*answer) : answer.status(), now);
   }
-  StartReady();
+  StartReady(now);
 }
 
 void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status, absl::Time now) {
   if (op->once) return;
   if (op->tries >= kMaxTries || options.fence.Passed()) {
     ++stats.rejected;
-    OnCreated(op);
+    OnCreated(op, now);
     LOG_EVERY_N(WARNING, 100) << "Event about " << op->event.kind << " "
                               << op->event.object_namespace << "/" << op->event.object_name
                               << " not written: " << status << "; not retrying";
@@ -199,9 +209,9 @@ void EventRecorder::State::Retry(const WritePtr& op, const absl::Status& status,
   const absl::Duration delay =
       kRetryDelay * (1 + kRetryJitter * absl::Uniform<double>(random, 0, 1));
   ++delayed;
-  delays.Add(now + delay, [this, op](absl::Time) {
+  delays.Add(now + delay, [this, op](absl::Time due) {
     --delayed;
-    ready.push_back(op);
+    AddReady(op, due);
   });
 }
 
@@ -382,7 +392,7 @@ void EventRecorder::Tick(absl::Time now) {
     state.RefreshSeries(now);
     state.next_refresh = now + kRefreshTime;
   }
-  state.StartReady();
+  state.StartReady(now);
 }
 
 absl::Time EventRecorder::NextTick() const {
@@ -394,9 +404,9 @@ size_t EventRecorder::pending() const {
          state_->waiting_for_post;
 }
 
-void EventRecorder::UseAllRequests() {
+void EventRecorder::UseAllRequests(absl::Time now) {
   state_->options.min_in_flight = state_->options.max_in_flight;
-  state_->StartReady();
+  state_->StartReady(now);
 }
 
 size_t EventRecorder::under_way() const { return state_->ready.size() + state_->stats.in_flight; }

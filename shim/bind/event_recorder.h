@@ -27,10 +27,12 @@ struct EventRecorderOptions {
   // The time that is written into objects: wall time. All other times are the caller's `now`.
   std::function<absl::Time()> wall = absl::Now;
   // Binds come first: with few events the API server has more time for them. Therefore few events
-  // are written at a time, and more only as the queue grows.
+  // are written at a time, and more only as the queue grows or its first event gets old: an API
+  // server that answers slowly must not leave events of half a minute to be lost with the process.
   int min_in_flight = 2;
   int max_in_flight = 32;
   size_t waiting_per_more_in_flight = 1000;
+  absl::Duration age_per_more_in_flight = absl::Seconds(2);
   size_t max_queued = 50000;  // above this, new events are dropped and counted
   size_t max_series = 10000;  // events remembered for series; the oldest are evicted
 };
@@ -102,7 +104,7 @@ class EventRecorder {
   // Pending events except those delayed for a retry. A shutdown waits for these.
   size_t under_way() const;
   // No more binds follow: from now on, write as many events at a time as allowed.
-  void UseAllRequests();
+  void UseAllRequests(absl::Time now);
   EventRecorderStats stats() const;
 
  private:

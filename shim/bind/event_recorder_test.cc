@@ -303,6 +303,31 @@ TEST_F(EventRecorderTest, LeavesTheApiServerToBindsUnlessManyWait) {
   EXPECT_EQ(recorder_->stats().written, 60u);
 }
 
+TEST_F(EventRecorderTest, WritesMoreAtATimeAsEventsGetOld) {
+  EventRecorderOptions options;
+  options.min_in_flight = 1;
+  options.max_in_flight = 4;
+  options.age_per_more_in_flight = absl::Seconds(2);
+  Make(options);
+  for (int i = 0; i < 10; ++i) Failed("a", absl::StrCat("p", i));
+  ASSERT_EQ(client_.waiting(), 1u);
+  // The API server answers one event every two seconds.
+  now_ += absl::Seconds(2);
+  Answer(201);
+  EXPECT_EQ(client_.waiting(), 2u);
+  now_ += absl::Seconds(2);
+  Answer(201);
+  EXPECT_EQ(client_.waiting(), 3u);
+  now_ += absl::Seconds(20);
+  Answer(201);
+  EXPECT_EQ(client_.waiting(), 4u);
+  // New events are not in a hurry.
+  while (client_.waiting() > 0) Answer(201);
+  Failed("a", "p10");
+  Failed("a", "p11");
+  EXPECT_EQ(client_.waiting(), 1u);
+}
+
 TEST_F(EventRecorderTest, HurriesWhenNoMoreBindsCome) {
   EventRecorderOptions options;
   options.min_in_flight = 1;
@@ -310,7 +335,7 @@ TEST_F(EventRecorderTest, HurriesWhenNoMoreBindsCome) {
   Make(options);
   for (int i = 0; i < 6; ++i) Failed("a", absl::StrCat("p", i));
   ASSERT_EQ(client_.waiting(), 1u);
-  recorder_->UseAllRequests();
+  recorder_->UseAllRequests(now_);
   EXPECT_EQ(client_.waiting(), 4u);
   Answer(201);
   EXPECT_EQ(client_.waiting(), 4u);
