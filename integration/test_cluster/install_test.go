@@ -232,9 +232,39 @@ func (i *installation) isUpgraded() {
 				i.Fatal(err)
 			}
 			i.Logf("kubectl set image: %.1f s; meanwhile %d pods ran, the slowest after %.1f s", time.Since(began).Seconds(), i.pods-first, slowest.Seconds())
+			i.areSpread()
 			return
 		default:
 		}
+	}
+}
+
+// areSpread: the loss of a node is not the loss of all shims or of all hosts, after an update either.
+func (i *installation) areSpread() {
+	i.Helper()
+	pods, err := i.client.CoreV1().Pods(namespace).List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=outboard"})
+	if err != nil {
+		i.Fatal(err)
+	}
+	nodes, replicas := map[string]map[string]bool{}, map[string]int{}
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		component := pod.Labels["app.kubernetes.io/component"]
+		if nodes[component] == nil {
+			nodes[component] = map[string]bool{}
+		}
+		nodes[component][pod.Spec.NodeName] = true
+		replicas[component]++
+	}
+	for component, of := range nodes {
+		if replicas[component] > 1 && len(of) == 1 {
+			i.Errorf("all %d pods of component %s are on one node: %v", replicas[component], component, of)
+		}
+	}
+	if len(nodes) == 0 {
+		i.Error("there are no pods of Outboard")
 	}
 }
 
