@@ -110,6 +110,8 @@ why_failed() {
 
 tier_unit() {
   build_with_tests
+  need_packages shellcheck
+  step unit "shellcheck" check_scripts
   cpp_tests unit "unit and hygiene" release --label-regex '^(unit|hygiene)$'
 }
 

@@ -17,11 +17,13 @@ failed=0 copied=0
 for file in Dockerfile.* plugins/dynamic_resources/host/Dockerfile; do
   list=.dockerignore
   [[ ! -e $file.dockerignore ]] || list=$file.dockerignore
-  for path in $(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' "$file"); do
-    copied=$((copied + 1))
-    [[ -e $path ]] || { echo "FAILED: $file copies $path, which does not exist"; failed=1; }
-    let_through "$path" "$list" || { echo "FAILED: $file copies $path, which $list leaves out"; failed=1; }
-  done
+  while read -ra paths; do
+    for path in "${paths[@]}"; do
+      copied=$((copied + 1))
+      [[ -e $path ]] || { echo "FAILED: $file copies $path, which does not exist"; failed=1; }
+      let_through "$path" "$list" || { echo "FAILED: $file copies $path, which $list leaves out"; failed=1; }
+    done
+  done < <(sed -n 's/^COPY \([^-].*\) [^ ]*$/\1/p' "$file")
 done
 [[ $copied -gt 15 ]] || { echo "FAILED: only $copied sources found"; failed=1; }
 if let_through no-such-folder/file .dockerignore; then echo "FAILED: every path is let through"; failed=1; fi

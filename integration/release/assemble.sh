@@ -113,6 +113,7 @@ notes() {
 }
 
 # checksums FOLDER: sha256sums.txt of all other files there.
+# shellcheck disable=SC2094 # It does not list itself.
 checksums() { (cd "$1" && find . -maxdepth 1 -type f ! -name sha256sums.txt -printf '%f\n' | LC_ALL=C sort | xargs sha256sum >sha256sums.txt); }
 
 # cli_packages BIN: the Debian packages in the archive of the command line, as spdx.sh reads them.

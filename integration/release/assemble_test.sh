@@ -56,7 +56,8 @@ rm "$dir/lib/libinner.so" "$dir/lib/libouter.so" # as on a machine without them
 check_cli_archive "$archive" || expect "it is complete" complete incomplete
 mkdir "$dir/unpacked"
 tar -C "$dir/unpacked" -xzf "$archive"
-expect "it runs elsewhere" "outboard 9.9.9" "$("$dir"/unpacked/*/bin/outboard)"
+unpacked=("$dir"/unpacked/*)
+expect "it runs elsewhere" "outboard 9.9.9" "$("${unpacked[0]}/bin/outboard")"
 rm "$dir"/unpacked/*/lib/libinner.so
 pack "$dir"/unpacked/* "$dir/incomplete.tar.gz"
 fails "a library is missing in the archive" "does not run with glibc alone" check_cli_archive "$dir/incomplete.tar.gz"

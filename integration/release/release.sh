@@ -57,7 +57,7 @@ $changed"
 claims_modules() {
   integration/examples/go/contract.sh "$build/claims/contract" >&2
   (
-    cd plugins/dynamic_resources/host
+    cd plugins/dynamic_resources/host || exit
     go mod download
     go_modules go.mod | xargs go list -m -f '{{.Path}} {{.Dir}}'
   )

@@ -141,6 +141,7 @@ rm -f "$dir"/placed/*
 group() { # API_VERSION SPEC
   echo "{apiVersion: $1, kind: PodGroup, metadata: {name: pretrain, namespace: default}, spec: $2}" >"$dir/groups.yaml"
 }
+placed() { find "$dir/placed" -type f -printf '%f\n' | sort | paste -sd' '; }
 dialect() { # WHAT API_VERSION SPEC-WITH-N LABEL-OR-ANNOTATION [FIELD]
   local i
   for i in 0 1 2; do
@@ -150,10 +151,10 @@ dialect() { # WHAT API_VERSION SPEC-WITH-N LABEL-OR-ANNOTATION [FIELD]
   done
   group "$2" "${3//N/3}"
   play pretrain-{0..2}
-  expect "$1: three members, two places" "$(ls "$dir/placed")" ""
+  expect "$1: three members, two places" "$(placed)" ""
   group "$2" "${3//N/2}"
   play pretrain-{0,1}
-  expect "$1: two members, two places" "$(ls "$dir/placed" | tr '\n' ' ')" "pretrain-0 pretrain-1 "
+  expect "$1: two members, two places" "$(placed)" "pretrain-0 pretrain-1"
   rm -f "$dir"/placed/*
 }
 cp "$dir/pods/pretrain-0.yaml" "$dir/template.yaml"

@@ -21,11 +21,13 @@ pod() { # NAME SCHEDULER RESOURCES [LABELS] [ANNOTATIONS] [NODE]
 }
 # simulate WHAT CONFIG: cluster.yaml and pods.yaml, each pod once, and until nothing changes any more.
 simulate() {
-  local how
+  local how flags
   what=$1
   for how in once settled; do
+    flags=()
+    [[ $how == once ]] || flags=(--until-settled)
     "$outboard" simulate --cluster "$dir/cluster.yaml" --pods "$dir/pods.yaml" --config "$2" -o json \
-      $([[ $how == settled ]] && echo --until-settled) >"$dir/$how.json" 2>"$dir/log" || true
+      "${flags[@]}" >"$dir/$how.json" 2>"$dir/log" || true
     expect_in "$how" 0 "errors" '"result":"error"'
   done
 }
