@@ -110,7 +110,8 @@ why_failed() {
 
 tier_unit() {
   build_with_tests
-  need_packages shellcheck
+  need_packages "${lint_packages[@]}"
+  step unit "clang-format" check_format
   step unit "shellcheck" check_scripts
   cpp_tests unit "unit and hygiene" release --label-regex '^(unit|hygiene)$'
 }

@@ -91,7 +91,8 @@ absl::StatusOr<ExplainLine> ParseExplain(const std::vector<std::string>& argumen
   if (!line.files.empty() || !line.host_binary.empty() || !line.price_list.empty() ||
       !line.cluster.kubeconfig.empty() || !line.cluster.context.empty())
     return absl::InvalidArgumentError(
-        "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard explain node");
+        "--filename, --price-list, --kubeconfig, --context and --host-binary are for outboard "
+        "explain node");
   // As kubectl calls it.
   if (!words.empty() && (words[0] == "pod" || words[0] == "pods" || words[0] == "po"))
     words.erase(words.begin());
@@ -109,8 +110,8 @@ int RunExplain(const std::vector<std::string>& arguments) {
       "explain", kExplainHelp, ParseExplain(arguments),
       [](const ExplainLine& line) -> absl::StatusOr<std::string> {
         if (line.of_node) {
-          return ExplainNode({line.node, line.files, line.price_list, line.cluster,
-                              line.host_binary, line.json});
+          return ExplainNode(
+              {line.node, line.files, line.price_list, line.cluster, line.host_binary, line.json});
         }
         const absl::StatusOr<std::string> page =
             http::GetPage(line.shim, "/explain", {{"pod", line.pod}}, kExplainTimeout);

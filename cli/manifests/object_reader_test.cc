@@ -181,11 +181,12 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
   EXPECT_EQ(ObjectText("apiVersion: v1\nkind: Service\nmetadata: {name: s}\n"
                        "spec: {selector: {a: b}, ports: [{port: 1}]}\n"),
             "service { namespace: \"default\" name: \"s\" selector { key: \"a\" value: \"b\" } }");
-  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
-                       "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
-            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
-            "name: \"r\" uid: \"replicationcontroller-default-r\" "
-            "selector { match_labels { key: \"a\" value: \"b\" } } }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r}\n"
+                 "spec: {template: {metadata: {labels: {a: b}}, spec: {}}}\n"),
+      "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+      "name: \"r\" uid: \"replicationcontroller-default-r\" "
+      "selector { match_labels { key: \"a\" value: \"b\" } } }");
   EXPECT_EQ(
       ObjectText("apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: t, namespace: "
                  "n}\nspec: {selector: {matchLabels: {a: b}}}\n"),
@@ -208,10 +209,11 @@ TEST(Manifests, ObjectsWithWhatTheApiServerFillsIn) {
 }
 
 TEST(Manifests, WhatIsWrittenGoesBeforeWhatIsFilledIn) {
-  EXPECT_EQ(ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
-                       "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
-            "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
-            "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
+  EXPECT_EQ(
+      ObjectText("apiVersion: v1\nkind: ReplicationController\nmetadata: {name: r, uid: u}\n"
+                 "spec: {selector: {c: d}, template: {metadata: {labels: {a: b}}}}\n"),
+      "pod_controller { api_version: \"v1\" kind: \"ReplicationController\" namespace: \"default\" "
+      "name: \"r\" uid: \"u\" selector { match_labels { key: \"c\" value: \"d\" } } }");
   EXPECT_EQ(ObjectText("apiVersion: storage.k8s.io/v1\nkind: StorageClass\nmetadata: {name: c}\n"
                        "provisioner: d.io\nvolumeBindingMode: WaitForFirstConsumer\n"),
             "storage_class { name: \"c\" provisioner: \"d.io\" volume_binding_mode: "

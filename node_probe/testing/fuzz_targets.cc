@@ -33,8 +33,7 @@ void FuzzMatrix(absl::string_view text, sdk::GpuSet isolated) {
   const auto islands = ParseTopologyMatrix(text, isolated);
   if (!islands.ok()) return;
   const std::string written = sdk::FormatIslands(*islands);
-  fuzz::Require(sdk::ParseIslands(written) == *islands,
-                "islands are read as written");
+  fuzz::Require(sdk::ParseIslands(written) == *islands, "islands are read as written");
   for (const sdk::GpuSet island : islands->islands)
     fuzz::Require((island & isolated) == 0 || (island & (island - 1)) == 0,
                   "an isolated GPU is an island");

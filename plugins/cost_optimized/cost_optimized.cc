@@ -418,8 +418,7 @@ sdk::PluginDescriptor DescriptorWith(MakeSource make_source) {
                                  {absl::StrCat("metadata.annotations['", kWaitAnnotation, "']")})};
   // The annotations about the start decide when a pod may start, not where.
   d.signature = std::vector<std::string>{
-      "spec.priorityClassName",
-      absl::StrCat("metadata.labels['", kSpotKey, "']"),
+      "spec.priorityClassName", absl::StrCat("metadata.labels['", kSpotKey, "']"),
       absl::StrCat("metadata.annotations['", kSpotKey, "']"),
       absl::StrCat("metadata.annotations['", kCheckpointingAnnotation, "']")};
   for (std::string& part : sdk::WorkloadTypeParts()) d.signature->push_back(std::move(part));

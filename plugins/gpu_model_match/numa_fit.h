@@ -37,7 +37,7 @@ struct NumaZone {
 struct NumaTopology {
   NumaPolicy policy = NumaPolicy::kNone;
   NumaScope scope = NumaScope::kContainer;
-  int64_t max_numa_nodes = 8;          // the kubelet's limit; scores are in shares of it
+  int64_t max_numa_nodes = 8;            // the kubelet's limit; scores are in shares of it
   std::vector<std::string> resources{};  // sorted; each is listed by at least one zone
   std::vector<NumaZone> zones{};         // by id
   std::vector<NumaAmounts> amounts{};

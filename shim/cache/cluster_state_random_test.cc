@@ -142,7 +142,8 @@ class RandomRun {
       object->object.mutable_persistent_volume()->set_name(name);
       object->object.mutable_persistent_volume()->set_capacity_bytes(Pick(2));
     } else {
-      object->object.mutable_pod_controller()->set_kind(Pick(2) == 0 ? "ReplicaSet" : "StatefulSet");
+      object->object.mutable_pod_controller()->set_kind(Pick(2) == 0 ? "ReplicaSet"
+                                                                     : "StatefulSet");
       object->object.mutable_pod_controller()->set_namespace_("ns");
       object->object.mutable_pod_controller()->set_name(name);
       (*object->object.mutable_pod_controller()->mutable_selector()->mutable_match_labels())["a"] =

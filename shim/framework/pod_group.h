@@ -9,7 +9,8 @@
 namespace outboard::framework {
 
 // Equal for pods of one group, different for others; empty: the pod declares none. Knows all
-// dialects that plugins support (proto/workloads/pod_group_name.h). `pod` has all annotations. Pure.
+// dialects that plugins support (proto/workloads/pod_group_name.h). `pod` has all annotations.
+// Pure.
 std::string DeclaredGroup(const v1beta1::Pod& pod);
 
 }  // namespace outboard::framework

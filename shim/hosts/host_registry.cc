@@ -335,6 +335,7 @@ void HostRegistry::Serve(const std::string& name, Instance* next, const std::str
   scheduler_->SetHost(name, next->client(scheduler_->cluster()), next->cursor, now);
   OUTBOARD_FAIL_POINT_IF(previous != nullptr, host_promoted);
   next->failures = next->bad_calls = 0;
+  next->is_broken = false;
   Enter(name, next, InstanceState::kServing, why, now);
   if (previous != nullptr) {
     if (previous->grpc_client != nullptr) previous->grpc_client->SetCallObserver(nullptr);
@@ -442,7 +443,10 @@ void HostRegistry::TickHost(const std::string& name, Host* host, absl::Time now)
   if (serving != nullptr && serving->failures >= replacement.rollback_failures &&
       now - serving->since < replacement.keep_warm) {
     Instance* previous = host->NewestOfAnotherBuild();
-    if (previous == nullptr) previous = host->NewestReady(serving);
+    // Late answers are rather its machine's load than the build's fault, and an exchange adds to
+    // the load: a session ends, and the next begins with a snapshot.
+    if (previous == nullptr && (serving->is_broken || scheduler_->IsHeldBack(name)))
+      previous = host->NewestReady(serving);
     if (previous != nullptr) {
       GiveUp(name, host, previous,
              absl::StrCat(serving->bad_calls, " calls without a usable answer within ",

@@ -84,7 +84,9 @@ void HostRegistry::OnGone(const std::string& name, const std::string& id, absl::
 void HostRegistry::OnHostCallFailed(const std::string& id, const absl::Status& status) {
   for (auto& [name, host] : hosts_) {
     if (host.serving == nullptr || host.serving->id() != id) continue;
-    host.serving->failures += IsBroken(status) ? config_->shim.replacement.rollback_failures : 1;
+    const bool is_broken = IsBroken(status);
+    host.serving->failures += is_broken ? config_->shim.replacement.rollback_failures : 1;
+    host.serving->is_broken |= is_broken;
     ++host.serving->bad_calls;
     host.serving->last_failure = std::string(status.message());
   }

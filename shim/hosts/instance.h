@@ -60,6 +60,7 @@ struct Instance {
   // While it serves: calls without a usable answer, and their weight for a rollback.
   int64_t bad_calls = 0;
   int64_t failures = 0;
+  bool is_broken = false;  // an answer was unusable
   std::string last_failure;
   ShadowReport shadow;
   // In the shadow: what it would do if it served, by profile.

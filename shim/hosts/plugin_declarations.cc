@@ -18,8 +18,8 @@ namespace {
 std::string DeclarationProblem(const v1beta1::DeclaredResource& wanted) {
   const auto name = kube::ParseCustomResourceName(wanted.resource());
   if (!name.ok()) {
-    return absl::StrCat(" declares resource ", framework::CutText(wanted.resource()),
-                        ": ", name.status().message());
+    return absl::StrCat(" declares resource ", framework::CutText(wanted.resource()), ": ",
+                        name.status().message());
   }
   if (!kube::IsWriteOnly(*name) || !wanted.verbs().empty()) return "";
   return absl::StrCat(" declares ", wanted.resource(),

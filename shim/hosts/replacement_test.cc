@@ -24,6 +24,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Le;
 using ::testing::MatchesRegex;
+using ::testing::Not;
 using ::testing::SizeIs;
 using v1beta1::CallError;
 using v1beta1::ConfigureResponse;
@@ -253,6 +254,27 @@ TEST_F(ReplacementTest, ABuildThatServesIsNotQuarantined) {
   WaitFor({});
   Comes("c", 3, "same");
   WaitFor({"c serving"});
+}
+
+// An exchange of two instances of a build costs a snapshot, and gains nothing where their machines
+// are busy.
+TEST_F(ReplacementTest, LateAnswersDoNotExchangeInstancesOfABuild) {
+  BReplacesA("same", "same");
+  Fails("b", 2, grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
+  for (const char* name : {"one", "two", "three"}) {
+    Schedule(name);
+    RunOnce();
+  }
+  EXPECT_THAT(States(), ElementsAre("a standby", "b serving"));
+  EXPECT_THAT(effects_.bound, Not(IsEmpty()));
+  // An instance that does not answer at all is held back, and another one can be called.
+  Fails("b", -1, grpc::StatusCode::RESOURCE_EXHAUSTED, "out of breath");
+  for (const char* name : {"four", "five", "six"}) {
+    Schedule(name);
+    RunOnce();
+  }
+  EXPECT_THAT(States(), ElementsAre("a serving"));
+  EXPECT_THAT(lost_, ElementsAre(fakes_["b"]->address())) << "it is called again";
 }
 
 TEST_F(ReplacementTest, AQuarantineIsForAllInstancesOfTheBuild) {

@@ -69,12 +69,12 @@ inline constexpr MetricSpec kHostInfo{"outboard_host_info",
                                       {"host", "instance", "build", "digest"},
                                       {},
                                       "1 for the instance that serves."};
-inline constexpr MetricSpec kHostSwitches{
-    "outboard_host_switches_total",
-    MetricType::kCounter,
-    {"host", "reason"},
-    {},
-    "Replacements of the serving instance, by reason: newer, lost, draining, rollback, accepted, manual."};
+inline constexpr MetricSpec kHostSwitches{"outboard_host_switches_total",
+                                          MetricType::kCounter,
+                                          {"host", "reason"},
+                                          {},
+                                          "Replacements of the serving instance, by reason: newer, "
+                                          "lost, draining, rollback, accepted, manual."};
 inline constexpr MetricSpec kHostAckedVersion{"outboard_host_acked_version",
                                               MetricType::kGauge,
                                               {"host"},
