@@ -168,6 +168,23 @@ func (k *kubelet) folder(files map[string]string) string {
 	return folder
 }
 
+func (k *kubelet) valueOf(variable corev1.EnvVar) string {
+	k.Helper()
+	if variable.ValueFrom == nil {
+		return variable.Value
+	}
+	if field := variable.ValueFrom.FieldRef; field != nil {
+		switch field.FieldPath {
+		case "metadata.name":
+			return "outboard-shim-0"
+		case "metadata.namespace":
+			return shippedNamespace
+		}
+	}
+	k.Fatalf("unsupported variable %s: %+v", variable.Name, variable.ValueFrom)
+	return ""
+}
+
 // start runs the containers, in order, and waits until the pod is ready.
 func (k *kubelet) start() {
 	k.Helper()
@@ -186,8 +203,11 @@ func (k *kubelet) start() {
 			}
 			flags = append(flags, flag)
 		}
-		if len(spec.Command) > 0 || len(spec.Env) > 0 {
-			k.Fatalf("container %s has an unsupported command or environment", spec.Name)
+		for _, variable := range spec.Env {
+			flags = append(flags, "--env="+variable.Name+"="+k.valueOf(variable))
+		}
+		if len(spec.Command) > 0 {
+			k.Fatalf("container %s has a command, which is not supported", spec.Name)
 		}
 		k.containers[spec.Name] = runContainer(k.T, spec.Name, spec.Image, flags, spec.Args...)
 	}
