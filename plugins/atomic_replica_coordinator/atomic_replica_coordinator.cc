@@ -179,6 +179,10 @@ class AtomicReplicaCoordinator : public sdk::Plugin,
     if (spec.not_found) return sdk::Verdict::Unschedulable("PodGroup not found");
     if (!spec.fault.empty()) return Faulty(*ref, spec.fault);
     const int64_t size = SizeOf(*ref, spec);
+    // A pod that needs no other one, such as each of a Job's thousands, does not look at them.
+    const sdk::Group* const group = groups_.Find(ref->key);
+    const bool one_waits = group != nullptr && group->count(sdk::MemberState::kWaiting) > 0;
+    if (size <= 1 && !one_waits && sdk::PartsOf(spec).empty()) return sdk::Verdict::Success();
     const std::vector<const sdk::PodRecord*> others = PlacedOthers(ref->key, pod.uid());
     const int64_t placed = static_cast<int64_t>(others.size()) + 1;
     std::vector<const sdk::PodRecord*> all = others;
