@@ -52,6 +52,9 @@ type Options struct {
 	// these two run at a lower priority and collect garbage still less often. Clients use a token as in a cluster,
 	// because the API server verifies the signature of a client certificate for each request.
 	SpareCores bool
+	// SpareMemory makes etcd and the API server collect garbage more often than Go's default, for clusters of 100,000
+	// pods and more.
+	SpareMemory bool
 	// PodGroups makes the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
 	PodGroups bool
 	// FeatureGates are set for the API server: "A=true,B=false".
@@ -215,7 +218,11 @@ func (c *ControlPlane) startServer(name, program string, args ...string) (*Proce
 	if c.options.SpareCores {
 		return c.StartProcess(name, "env", append([]string{"GOGC=400", "GODEBUG=adaptivestackstart=1", "nice", "-n", "10", program}, args...)...)
 	}
-	return c.StartProcess(name, "env", append([]string{"GOGC=200", "GODEBUG=adaptivestackstart=1", program}, args...)...)
+	garbage := "GOGC=200"
+	if c.options.SpareMemory {
+		garbage = "GOGC=40"
+	}
+	return c.StartProcess(name, "env", append([]string{garbage, "GODEBUG=adaptivestackstart=1", program}, args...)...)
 }
 
 // Etcd returns etcd's process.

@@ -352,6 +352,32 @@ func TestTheChartsTest(t *testing.T) {
 	}
 }
 
+// `size` gives each container requests and limits, the larger the larger; `resources` changes single values.
+func TestTheChartsSizes(t *testing.T) {
+	memory := func(values, name string) (request, limit int64) {
+		all, _ := release(t, parsed(t, values), "outboard", namespace)
+		resources := container(t, as[appsv1.Deployment](t, find(t, all, "Deployment", "outboard-shim")).Spec.Template.Spec, name).Resources
+		if resources.Requests.Cpu().IsZero() || !resources.Limits.Cpu().IsZero() {
+			t.Errorf("%s: %s: want a request of CPU and no limit: %v", values, name, resources)
+		}
+		return resources.Requests.Memory().Value(), resources.Limits.Memory().Value()
+	}
+	for _, name := range []string{"shim", "host", "claims"} {
+		var before int64
+		for _, size := range []string{"small", "medium", "large"} {
+			request, limit := memory("size: "+size, name)
+			if request <= before || limit < 2*request {
+				t.Errorf("%s: %s: requests %d bytes, limited to %d; the smaller size requests %d", size, name, request, limit, before)
+			}
+			before = request
+		}
+		request, _ := memory("size: large", name)
+		if got, limit := memory(fmt.Sprintf("{size: large, resources: {%s: {limits: {memory: 100Gi}}}}", name), name); got != request || limit != 100<<30 {
+			t.Errorf("%s: requests %d bytes, limited to %d, with another limit", name, got, limit)
+		}
+	}
+}
+
 // The notes name what the reader needs next.
 func TestTheChartsNotes(t *testing.T) {
 	for name, want := range map[string]struct{ has, lacks []string }{

@@ -127,6 +127,7 @@ func TestTheChartRejectsMistakes(t *testing.T) {
 		"replicas: two":                       "replicas",
 		"replicas: -1":                        "replicas",
 		"mode: both":                          "mode",
+		"size: huge":                          "size",
 		"preemption: \"false\"":               "preemption",
 		"images: {shim: {digest: latest}}":    "digest",
 		"image: {pullPolicy: always}":         "pullPolicy",

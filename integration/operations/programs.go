@@ -20,7 +20,7 @@ const helmKubernetesMinor = "33"
 var ErrNoProgram = errors.New("not found on PATH")
 
 // Programs returns the folders with what the guide's commands call: kubectl of this machine, helm, and outboard of the
-// build. Builds helm at the first use, from exactly the versions in its own go.mod.
+// build.
 // Fails with ErrNoProgram if the machine lacks a program.
 func Programs(ctx context.Context, progress func(format string, args ...any)) ([]string, error) {
 	for _, program := range []string{"kubectl", "jq", "openssl", "diff"} {
@@ -32,12 +32,17 @@ func Programs(ctx context.Context, progress func(format string, args ...any)) ([
 	if err != nil {
 		return nil, err
 	}
-	// As its releases are linked: without it `helm template` takes the cluster for Kubernetes 1.20, which the chart refuses.
-	version := "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
-	helm, err := controlplane.InstallTool(ctx, "helm-"+HelmVersion, "helm.sh/helm/v3/cmd/helm@"+HelmVersion, progress,
-		version+"Major=1", version+"Minor="+helmKubernetesMinor)
+	helm, err := HelmProgram(ctx, progress)
 	if err != nil {
 		return nil, err
 	}
 	return []string{filepath.Dir(helm), bin}, nil
+}
+
+// HelmProgram returns the path of helm, which it builds at the first use, from exactly the versions in its own go.mod.
+func HelmProgram(ctx context.Context, progress func(format string, args ...any)) (string, error) {
+	// As its releases are linked: without it `helm template` takes the cluster for Kubernetes 1.20, which the chart refuses.
+	version := "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
+	return controlplane.InstallTool(ctx, "helm-"+HelmVersion, "helm.sh/helm/v3/cmd/helm@"+HelmVersion, progress,
+		version+"Major=1", version+"Minor="+helmKubernetesMinor)
 }

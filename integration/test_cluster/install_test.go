@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	controlplane "outboard.dev/integration/control_plane"
+	"outboard.dev/integration/operations"
 	testcluster "outboard.dev/integration/test_cluster"
 )
 
@@ -76,38 +78,84 @@ func TestInstall(t *testing.T) {
 	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
 	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
 	for _, kind := range []struct {
-		name      string
-		workloads []string
-		prepare   func(*installation)
+		name            string
+		workloads       []string
+		install, remove func(*installation)
 	}{
-		{"sidecar", []string{"deployment/outboard-shim"}, nil},
-		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, (*installation).createSecrets},
+		{"sidecar", []string{"deployment/outboard-shim"}, applied("sidecar"), deleted("sidecar")},
+		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, func(i *installation) {
+			i.createSecrets()
+			applied("mtls")(i)
+		}, deleted("mtls")},
+		{"helm", []string{"deployment/outboard-shim"}, (*installation).installWithHelm, (*installation).uninstallWithHelm},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			i := newInstallation(t, c, "outboard-scheduler", kind.workloads...)
-			if kind.prepare != nil {
-				kind.prepare(i)
-			}
-			i.livesADay(filepath.Join(i.root, "deploy", "kustomize", kind.name))
+			kind.install(i)
+			i.livesADay()
+			kind.remove(i)
+			i.kubectl("delete", "pods", "--all", "--namespace", "default", "--timeout", patience.String())
+			i.leavesNothing()
 		})
 	}
 }
 
-func (i *installation) livesADay(manifests string) {
-	i.timed("kubectl apply -k, and all pods are ready", func() {
-		i.kubectl("apply", "-k", manifests)
-		i.rolledOut()
-	})
+func applied(name string) func(*installation) {
+	return func(i *installation) {
+		i.timed("kubectl apply -k, and all pods are ready", func() {
+			i.kubectl("apply", "-k", filepath.Join(i.root, "deploy", "kustomize", name))
+			i.rolledOut()
+		})
+	}
+}
+
+func deleted(name string) func(*installation) {
+	return func(i *installation) {
+		i.timed("kubectl delete -k", func() {
+			i.kubectl("delete", "-k", filepath.Join(i.root, "deploy", "kustomize", name), "--timeout", patience.String())
+		})
+	}
+}
+
+// installWithHelm installs the chart, and lets it be of each size. `helm test` passes in each.
+func (i *installation) installWithHelm() {
+	for n, size := range []string{"small", "large", "medium"} {
+		verb := []string{"upgrade"}
+		if n == 0 {
+			verb = []string{"install", "--create-namespace"}
+		}
+		i.timed("helm "+verb[0]+", size "+size, func() {
+			i.helm(append(verb, "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--set", "size="+size, "--wait")...)
+		})
+		i.timed("helm test", func() { i.helm("test", "outboard") })
+	}
+}
+
+func (i *installation) uninstallWithHelm() {
+	i.timed("helm uninstall", func() { i.helm("uninstall", "outboard", "--wait") })
+	i.kubectl("delete", "namespace", namespace, "--timeout", patience.String())
+}
+
+func (i *installation) helm(args ...string) {
+	i.Helper()
+	program, err := operations.HelmProgram(i.Context(), i.Logf)
+	if err != nil {
+		i.Fatal(err)
+	}
+	command := exec.CommandContext(i.Context(), program, append(args, "--namespace", namespace, "--timeout", patience.String())...)
+	home := i.TempDir()
+	command.Env = append(os.Environ(), "KUBECONFIG="+i.cluster.AdminKubeconfig, "HELM_CACHE_HOME="+home, "HELM_CONFIG_HOME="+home, "HELM_DATA_HOME="+home)
+	if out, err := command.CombinedOutput(); err != nil {
+		i.Fatalf("helm %s: %v\n%s\n%s", strings.Join(args, " "), err, out, i.kubectl("describe", "pods", "--namespace", namespace))
+	}
+}
+
+func (i *installation) livesADay() {
 	i.onTwoNodes()
 	i.timed("the first pod runs", i.runFirstPod)
 	i.isUpgraded()
 	i.losesItsLeadersPod()
 	i.drainsItsLeadersNode()
-	i.timed("kubectl delete -k", func() {
-		i.kubectl("delete", "-k", manifests, "--timeout", patience.String())
-	})
-	i.kubectl("delete", "pods", "--all", "--namespace", "default", "--timeout", patience.String())
-	i.leavesNothing()
 }
 
 // createSecrets creates the certificates of mutual TLS, which the manifests expect.
@@ -159,15 +207,33 @@ func (i *installation) rolledOut() {
 	}
 }
 
-// onTwoNodes: the shims are not lost together.
+// onTwoNodes: two shims, or two hosts, are not lost together, after an update either.
 func (i *installation) onTwoNodes() {
 	i.Helper()
-	pods, err := i.client.CoreV1().Pods(namespace).List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=shim"})
+	pods, err := i.client.CoreV1().Pods(namespace).List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/component in (shim, host)"})
 	if err != nil {
 		i.Fatal(err)
 	}
-	if len(pods.Items) != 2 || pods.Items[0].Spec.NodeName == pods.Items[1].Spec.NodeName {
-		i.Errorf("want two shims on two nodes:\n%s", i.kubectl("get", "pods", "--namespace", namespace, "--output", "wide"))
+	nodes := map[string]map[string]bool{}
+	replicas := map[string]int{}
+	for _, pod := range pods.Items {
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		component := pod.Labels["app.kubernetes.io/component"]
+		replicas[component]++
+		if nodes[component] == nil {
+			nodes[component] = map[string]bool{}
+		}
+		nodes[component][pod.Spec.NodeName] = true
+	}
+	if len(nodes) != len(i.workloads) {
+		i.Errorf("pods of %v, want those of %v", replicas, i.workloads)
+	}
+	for component, of := range nodes {
+		if replicas[component] != 2 || len(of) != 2 {
+			i.Errorf("want two pods of component %s on two nodes:\n%s", component, i.kubectl("get", "pods", "--namespace", namespace, "--output", "wide"))
+		}
 	}
 }
 
@@ -232,39 +298,10 @@ func (i *installation) isUpgraded() {
 				i.Fatal(err)
 			}
 			i.Logf("kubectl set image: %.1f s; meanwhile %d pods ran, the slowest after %.1f s", time.Since(began).Seconds(), i.pods-first, slowest.Seconds())
-			i.areSpread()
+			i.onTwoNodes()
 			return
 		default:
 		}
-	}
-}
-
-// areSpread: the loss of a node is not the loss of all shims or of all hosts, after an update either.
-func (i *installation) areSpread() {
-	i.Helper()
-	pods, err := i.client.CoreV1().Pods(namespace).List(i.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=outboard"})
-	if err != nil {
-		i.Fatal(err)
-	}
-	nodes, replicas := map[string]map[string]bool{}, map[string]int{}
-	for _, pod := range pods.Items {
-		if pod.DeletionTimestamp != nil {
-			continue
-		}
-		component := pod.Labels["app.kubernetes.io/component"]
-		if nodes[component] == nil {
-			nodes[component] = map[string]bool{}
-		}
-		nodes[component][pod.Spec.NodeName] = true
-		replicas[component]++
-	}
-	for component, of := range nodes {
-		if replicas[component] > 1 && len(of) == 1 {
-			i.Errorf("all %d pods of component %s are on one node: %v", replicas[component], component, of)
-		}
-	}
-	if len(nodes) == 0 {
-		i.Error("there are no pods of Outboard")
 	}
 }
 

@@ -87,10 +87,11 @@ func run(ctx context.Context) error {
 			return fmt.Errorf("--sizes: %q is not small, medium or large", name)
 		}
 		measured, err := measure(ctx, sizes[i], strings.Split(*profiles, ","))
+		results = append(results, measured...)
 		if err != nil {
+			fmt.Println(table(results)) // Each size takes long.
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		results = append(results, measured...)
 	}
 	text := table(results)
 	fmt.Println(text)
@@ -111,7 +112,7 @@ func run(ctx context.Context) error {
 
 // measure creates a cluster once, and measures each install on it.
 func measure(ctx context.Context, of size, installs []string) (all []*result, err error) {
-	c, err := controlplane.Start(ctx, controlplane.Options{Controllers: controlplane.ClaimControllers, Progress: say})
+	c, err := controlplane.Start(ctx, controlplane.Options{Controllers: controlplane.ClaimControllers, SpareMemory: true, Progress: say})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func measure(ctx context.Context, of size, installs []string) (all []*result, er
 	for _, install := range installs {
 		measured, err := measureInstall(ctx, c, cluster, install, empty[install])
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", install, err)
+			return all, fmt.Errorf("%s: %w", install, err)
 		}
 		say("%s, %s: done", of.Name, install)
 		all = append(all, measured)

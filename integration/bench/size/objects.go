@@ -15,9 +15,11 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 
@@ -158,7 +160,14 @@ func (c *cluster) createRunning(ctx context.Context, i int) error {
 	}
 	pod := c.newPod(fmt.Sprintf("running-%06d", i), gpus)
 	pod.Spec.NodeName = nodeName(node)
-	pod, err := c.client.CoreV1().Pods(namespace).Create(ctx, pod, metav1.CreateOptions{})
+	wanted := pod
+	err := persistently(ctx, func(ctx context.Context) (err error) {
+		pod, err = c.client.CoreV1().Pods(namespace).Create(ctx, wanted, metav1.CreateOptions{})
+		if apierrors.IsAlreadyExists(err) { // By a request that was not answered in time.
+			pod, err = c.client.CoreV1().Pods(namespace).Get(ctx, wanted.Name, metav1.GetOptions{})
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -172,7 +181,29 @@ func (c *cluster) createRunning(ctx context.Context, i int) error {
 			ImageID: "registry.example.com@sha256:" + strings.Repeat("0123456789abcdef", 4), ContainerID: "containerd://" + strings.Repeat("0123456789abcdef", 4),
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: now}}})
 	}
-	_, err = c.client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+	return persistently(ctx, func(ctx context.Context) error {
+		_, err := c.client.CoreV1().Pods(namespace).UpdateStatus(ctx, pod, metav1.UpdateOptions{})
+		if apierrors.IsConflict(err) { // As above: only this writes the status.
+			return nil
+		}
+		return err
+	})
+}
+
+// persistently repeats a request that an API server with too much to do has not answered, for five minutes.
+func persistently(ctx context.Context, request func(ctx context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = request(ctx)
+		if answer := apierrors.APIStatus(nil); errors.As(last, &answer) && !apierrors.IsTimeout(last) && !apierrors.IsServerTimeout(last) &&
+			!apierrors.IsTooManyRequests(last) && !apierrors.IsInternalError(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil && last != nil {
+		return last
+	}
 	return err
 }
 

@@ -191,6 +191,17 @@ env: {{- toYaml . | nindent 0 }}
 {{ merge (include "outboard.selector" . | fromYaml) $pod.podLabels $root.Values.commonLabels | toYaml }}
 {{- end }}
 
+{{- /* (list $ "shim"): those of the size, changed by `resources`. */}}
+{{- define "outboard.resources" -}}
+{{- $root := index . 0 -}}
+{{- $size := index ($root.Files.Get "files/sizes.yaml" | fromYaml) $root.Values.size -}}
+{{- $wanted := index $size (index . 1) -}}
+{{- range $kind, $amounts := index $root.Values.resources (index . 1) }}
+{{- $_ := set $wanted $kind (merge (deepCopy $amounts) (index $wanted $kind | default dict)) -}}
+{{- end }}
+{{- toYaml $wanted }}
+{{- end }}
+
 {{- /* (list $ "shim"): constraints without a labelSelector are about these pods. */}}
 {{- define "outboard.spread" -}}
 {{- $root := index . 0 -}}
