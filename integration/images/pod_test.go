@@ -134,10 +134,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 				}
 			case source.DownwardAPI != nil:
 				for _, item := range source.DownwardAPI.Items {
-					if item.FieldRef.FieldPath != "metadata.namespace" {
-						k.Fatalf("volume %s wants %s", volume.Name, item.FieldRef.FieldPath)
-					}
-					files[item.Path] = shippedNamespace
+					files[item.Path] = k.field(item.FieldRef.FieldPath)
 				}
 			}
 		}
@@ -173,15 +170,22 @@ func (k *kubelet) valueOf(variable corev1.EnvVar) string {
 	if variable.ValueFrom == nil {
 		return variable.Value
 	}
-	if field := variable.ValueFrom.FieldRef; field != nil {
-		switch field.FieldPath {
-		case "metadata.name":
-			return "outboard-shim-0"
-		case "metadata.namespace":
-			return shippedNamespace
-		}
+	if variable.ValueFrom.FieldRef == nil {
+		k.Fatalf("unsupported variable %s: %+v", variable.Name, variable.ValueFrom)
 	}
-	k.Fatalf("unsupported variable %s: %+v", variable.Name, variable.ValueFrom)
+	return k.field(variable.ValueFrom.FieldRef.FieldPath)
+}
+
+// field returns a field of the pod.
+func (k *kubelet) field(path string) string {
+	k.Helper()
+	switch path {
+	case "metadata.name":
+		return "outboard-shim-0"
+	case "metadata.namespace":
+		return shippedNamespace
+	}
+	k.Fatalf("unsupported field %s", path)
 	return ""
 }
 

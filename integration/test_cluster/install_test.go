@@ -119,18 +119,23 @@ func deleted(name string) func(*installation) {
 
 // installWithHelm installs the chart, first for a large cluster. Without `helm test`, whose pod needs a cluster's DNS.
 func (i *installation) installWithHelm() {
-	for _, size := range []string{"large", "small"} {
-		if size == "small" {
-			i.helm("uninstall", "outboard", "--wait")
-		}
-		i.timed("helm install, size "+size, func() {
-			i.helm("install", "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--create-namespace", "--set", "size="+size, "--wait")
-		})
-	}
+	i.helmInstalls("large")
+	i.helmUninstalls()
+	i.helmInstalls("small")
+}
+
+func (i *installation) helmInstalls(size string) {
+	i.timed("helm install, size "+size, func() {
+		i.helm("install", "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--create-namespace", "--set", "size="+size, "--wait")
+	})
+}
+
+func (i *installation) helmUninstalls() {
+	i.timed("helm uninstall", func() { i.helm("uninstall", "outboard", "--wait") })
 }
 
 func (i *installation) uninstallWithHelm() {
-	i.timed("helm uninstall", func() { i.helm("uninstall", "outboard", "--wait") })
+	i.helmUninstalls()
 	i.kubectl("delete", "namespace", namespace, "--timeout", patience.String())
 }
 
@@ -212,24 +217,18 @@ func (i *installation) onTwoNodes() {
 	if err != nil {
 		i.Fatal(err)
 	}
-	nodes := map[string]map[string]bool{}
-	replicas := map[string]int{}
+	nodes := map[string][]string{} // by component
 	for _, pod := range pods.Items {
-		if pod.DeletionTimestamp != nil {
-			continue
+		if pod.DeletionTimestamp == nil {
+			component := pod.Labels["app.kubernetes.io/component"]
+			nodes[component] = append(nodes[component], pod.Spec.NodeName)
 		}
-		component := pod.Labels["app.kubernetes.io/component"]
-		replicas[component]++
-		if nodes[component] == nil {
-			nodes[component] = map[string]bool{}
-		}
-		nodes[component][pod.Spec.NodeName] = true
 	}
 	if len(nodes) != len(i.workloads) {
-		i.Errorf("pods of %v, want those of %v", replicas, i.workloads)
+		i.Errorf("pods of %v, want those of %v", nodes, i.workloads)
 	}
 	for component, of := range nodes {
-		if replicas[component] != 2 || len(of) != 2 {
+		if len(of) != 2 || of[0] == of[1] {
 			i.Errorf("want two pods of component %s on two nodes:\n%s", component, i.kubectl("get", "pods", "--namespace", namespace, "--output", "wide"))
 		}
 	}

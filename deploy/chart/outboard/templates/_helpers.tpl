@@ -195,11 +195,7 @@ env: {{- toYaml . | nindent 0 }}
 {{- define "outboard.resources" -}}
 {{- $root := index . 0 -}}
 {{- $size := index ($root.Files.Get "files/sizes.yaml" | fromYaml) $root.Values.size -}}
-{{- $wanted := index $size (index . 1) -}}
-{{- range $kind, $amounts := index $root.Values.resources (index . 1) }}
-{{- $_ := set $wanted $kind (merge (deepCopy $amounts) (index $wanted $kind | default dict)) -}}
-{{- end }}
-{{- toYaml $wanted }}
+{{- mergeOverwrite (index $size (index . 1)) (index $root.Values.resources (index . 1)) | toYaml }}
 {{- end }}
 
 {{- /* (list $ "shim"): constraints without a labelSelector are about these pods. */}}
