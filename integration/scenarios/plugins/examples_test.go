@@ -81,7 +81,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: ` + controlpl
 }
 
 // TestExamplesGoWhereTheySay applies deploy/examples: the shim and the host load the configurations, the nodes are
-// created, and the pods of each workload are created one after the other on the empty cluster.
+// created, and the pods of each workload are created one after the other on the empty cluster. Each has a host of its own:
+// GPUPacking learns from the pods that it saw, and forgets removed ones some time later.
 func TestExamplesGoWhereTheySay(t *testing.T) {
 	t.Parallel()
 	workloads, err := filepath.Glob(examples + "/workloads/*.yaml")
@@ -110,13 +111,6 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 	for _, name := range []string{"two-profiles", "ai-scheduler"} {
 		config, shim := configuration(t, filepath.Join(examples, name+".yaml"))
 		t.Run(name, func(t *testing.T) {
-			outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
-				Config: controlplane.SchedulerConfig{Text: config}, Shim: shim,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer outboard.Stop()
 			for _, path := range workloads {
 				pods := documents(t, path)
 				var first corev1.Pod
@@ -128,6 +122,13 @@ func TestExamplesGoWhereTheySay(t *testing.T) {
 				}
 				tried[path] = true
 				t.Run(strings.TrimSuffix(filepath.Base(path), ".yaml"), func(t *testing.T) {
+					outboard, err := c.StartOutboard(t.Context(), controlplane.OutboardOptions{
+						Config: controlplane.SchedulerConfig{Text: config}, Shim: shim,
+					})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer outboard.Stop()
 					defer func() {
 						if err := removePods(context.WithoutCancel(t.Context()), client); err != nil {
 							t.Error(err)
