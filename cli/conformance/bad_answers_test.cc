@@ -50,7 +50,6 @@ profiles:
 apiVersion: config.outboard.dev/v1alpha1
 kind: ShimConfiguration
 hosts: [{name: main, address: "unix:/main"}]
-deadlines: {cycle: 150ms, reserve: 150ms, permit: 150ms, queue: 100ms}
 replacement: {shadowCycles: 0, keepWarm: 1s, rollbackFailures: 10000}
 )";
 
@@ -107,9 +106,12 @@ class World final : public scheduler::NoClusterActions, public scheduler::Observ
 
 class BadAnswersTest : public ::testing::Test {
  protected:
+  // An answer that is late on a busy machine would be another fault than the one under test.
   BadAnswersTest()
+      : BadAnswersTest("deadlines: {cycle: 20s, reserve: 20s, permit: 20s, queue: 20s}") {}
+  explicit BadAnswersTest(const std::string& deadlines)
       : scheduler_({}, queue::QueueOptions(), &world_, &world_, nullptr, now_),
-        hosts_(Configuration(), "session", &loop_, &scheduler_) {
+        hosts_(Configuration(deadlines), "session", &loop_, &scheduler_) {
     world_.hosts = &hosts_;
     hosts_.SetCallbacks({[this](const std::string&) { lost_ = true; }, [](const std::string&) {}});
     scheduler_.SetShadowObserver(&hosts_);
@@ -140,8 +142,8 @@ class BadAnswersTest : public ::testing::Test {
   }
   ~BadAnswersTest() override { scheduler_.SetShadowObserver(nullptr); }
 
-  static std::shared_ptr<const config::Config> Configuration() {
-    auto config = config::ParseConfig(kConfiguration, "f.yaml");
+  static std::shared_ptr<const config::Config> Configuration(const std::string& deadlines) {
+    auto config = config::ParseConfig(absl::StrCat(kConfiguration, deadlines, "\n"), "f.yaml");
     EXPECT_TRUE(config.ok()) << config.status();
     return std::make_shared<config::Config>(*config);
   }
@@ -361,8 +363,6 @@ class BadAnswersTest : public ::testing::Test {
     return !pods_.at(absl::StrCat("uid-", name))->pod.node_name().empty();
   }
 
-  void Fuzz(uint64_t seed, std::vector<Capability> capabilities);
-
   absl::Time now_ = absl::FromUnixSeconds(100000);
   HostLoop loop_;
   World world_;
@@ -377,6 +377,14 @@ class BadAnswersTest : public ::testing::Test {
   bool lost_ = false;
   std::vector<Capability> capabilities_;
   int proxies_ = 0, bound_ = 0;
+};
+
+// Some answers of this one are late.
+class RandomAnswersTest : public BadAnswersTest {
+ protected:
+  RandomAnswersTest()
+      : BadAnswersTest("deadlines: {cycle: 150ms, reserve: 150ms, permit: 150ms, queue: 100ms}") {}
+  void Fuzz(uint64_t seed, std::vector<Capability> capabilities);
 };
 
 SyncResponse RandomPush(Random* random) {
@@ -430,7 +438,7 @@ grpc::Status RandomStatus(Random* random) {
                       std::string((*random)() % 100, static_cast<char>((*random)())));
 }
 
-void BadAnswersTest::Fuzz(uint64_t seed, std::vector<Capability> capabilities) {
+void RandomAnswersTest::Fuzz(uint64_t seed, std::vector<Capability> capabilities) {
   SCOPED_TRACE(absl::StrCat("seed ", seed));
   // Calls may still be in progress when this returns.
   struct State {
@@ -742,7 +750,7 @@ TEST_F(BadAnswersTest, PushesAboutNothingAreNothing) {
   EXPECT_TRUE(TurnUntil(absl::Seconds(1), [&] { return IsBound("plain"); }));
 }
 
-TEST_F(BadAnswersTest, ChangeNothingThatIsSafe) {
+TEST_F(RandomAnswersTest, ChangeNothingThatIsSafe) {
   const std::vector<Capability> kinds[] = {
       {},
       {CAPABILITY_FUSED_CYCLE},
