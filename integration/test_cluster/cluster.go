@@ -24,6 +24,8 @@ type Options struct {
 	// FakeNodes are further nodes, played by KWOK. They have the label and the taint FakeNode, so that only pods that
 	// tolerate it are placed there, and run nothing.
 	FakeNodes int
+	// DNS gives pods a DNS, CoreDNS, whose first build takes minutes. Without it pods resolve no names.
+	DNS bool
 	// ControlPlane has further options; its KWOK options are ignored.
 	ControlPlane controlplane.Options
 }
@@ -37,6 +39,7 @@ type Cluster struct {
 	tools   *controlplane.NodeTools
 	slot    *slot
 	network *network
+	dns     *controlplane.Process // nil without Options.DNS
 }
 
 // startTimeout is the time for all nodes to become Ready; long, because the machine may be busy.
@@ -75,6 +78,11 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 	}
 	if err := c.startControlPlane(ctx); err != nil {
 		return nil, err
+	}
+	if options.DNS {
+		if err := c.startDNS(ctx); err != nil {
+			return nil, err
+		}
 	}
 	// After the programs are built.
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
@@ -169,6 +177,9 @@ func (c *Cluster) Close() error {
 	}
 	for _, node := range c.Nodes {
 		node.stop()
+	}
+	if c.dns != nil {
+		c.dns.Kill()
 	}
 	if c.ControlPlane != nil {
 		c.Stop()

@@ -75,7 +75,7 @@ func newInstallation(t *testing.T, c *testcluster.Cluster, scheduler string, wor
 func TestInstall(t *testing.T) {
 	images := imageArchives(t)
 	began := time.Now()
-	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
+	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images, DNS: true})
 	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
 	for _, kind := range []struct {
 		name            string
@@ -117,7 +117,7 @@ func deleted(name string) func(*installation) {
 	}
 }
 
-// installWithHelm installs the chart, first for a large cluster. Without `helm test`, whose pod needs a cluster's DNS.
+// installWithHelm installs the chart, first for a large cluster.
 func (i *installation) installWithHelm() {
 	i.helmInstalls("large")
 	i.helmUninstalls()
@@ -128,6 +128,7 @@ func (i *installation) helmInstalls(size string) {
 	i.timed("helm install, size "+size, func() {
 		i.helm("install", "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--create-namespace", "--set", "size="+size, "--wait")
 	})
+	i.timed("helm test", func() { i.helm("test", "outboard") })
 }
 
 func (i *installation) helmUninstalls() {

@@ -82,6 +82,7 @@ func openNode(ctx context.Context, network *network, index, nodes int) (*Node, e
 // settings are what the configurations of node/ contain.
 type settings struct {
 	Name, Folder, NetworkPlugins, PauseImage, ControlGroup, Pods string
+	DNS                                                          string // empty: none
 }
 
 // writeFiles writes configurations and credentials.
@@ -89,6 +90,9 @@ func (n *Node) writeFiles(c *Cluster, index int) error {
 	values := &settings{
 		Name: n.Name, Folder: n.dir, NetworkPlugins: n.tools.NetworkPlugins, PauseImage: PauseImage,
 		ControlGroup: c.slot.name() + "/" + n.Name, Pods: c.slot.subnet(index).String(),
+	}
+	if c.options.DNS {
+		values.DNS = c.slot.machine().String()
 	}
 	for source, target := range map[string]string{
 		"containerd.toml": "containerd.toml", "kubelet.yaml": "kubelet.yaml", "kube-proxy.yaml": "kube-proxy.yaml",
