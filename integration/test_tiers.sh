@@ -118,7 +118,7 @@ go_tests() {
   why_not_at_once "$report" || true
 }
 
-# outcomes REPORT: a line `passed|late|failed|skipped PACKAGE TEST` for each test: late is one that passed at the second try only.
+# outcomes REPORT: a line `passed|late|failed|skipped PACKAGE TEST` for each test: a late test passed at the second try only.
 outcomes() {
   local result package test
   sed -n 's/^{"Time":"[^"]*","Action":"\(pass\|fail\|skip\)","Package":"\([^"]*\)","Test":"\(.*\)","Elapsed":.*/\1 \2 \3/p' "$1" |
