@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/keepalive"
@@ -28,6 +29,9 @@ const (
 	maxMessageBytes = 16 << 20
 
 	gcPercent = 300
+	// The share of the container's memory limit from which garbage is collected more often, because gcPercent alone would
+	// let a heap of a quarter of the limit reach it.
+	heapShare = 0.9
 
 	// Over the network: how long a shim may be silent before a ping, and may take to answer it.
 	pingInterval = 10 * time.Second
@@ -67,11 +71,23 @@ func Main(arguments []string) int {
 	handler := slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: flags.level})
 	slog.SetDefault(slog.New(handler))
 	klog.SetSlogLogger(slog.Default())
+	limitHeap()
 	if err := serve(flags); err != nil {
 		fmt.Fprintf(os.Stderr, "outboard-claims-host: %v\n", err)
 		return exitCannotServe
 	}
 	return 0
+}
+
+// limitHeap sets the soft limit of the heap, unless GOMEMLIMIT does.
+func limitHeap() {
+	limit, err := memlimit.SetGoMemLimitWithOpts(memlimit.WithRatio(heapShare), memlimit.WithProvider(memlimit.FromCgroup))
+	switch {
+	case err == nil && limit > 0:
+		slog.Info("soft limit of the heap", "bytes", limit)
+	case err != nil && !errors.Is(err, memlimit.ErrNoLimit) && !errors.Is(err, memlimit.ErrNoCgroup) && !errors.Is(err, memlimit.ErrCgroupsNotSupported):
+		slog.Warn("the memory limit of this container is unknown, so the heap has none", "err", err)
+	}
 }
 
 func serve(flags *flagSet) error {
