@@ -249,6 +249,12 @@ bool IsPodGone(const kube::ApiResponse& answer) {
   }
 }
 
+bool IsPatchOutdated(const kube::ApiResponse& answer) {
+  return IsPodGone(answer) ||
+         (answer.http_status == 422 &&
+          absl::StrContains(answer.body, "may not be set on pods that are already bound"));
+}
+
 std::string DeleteBody(const EvictRequest& request) {
   std::string body =
       "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"preconditions\":{\"uid\":";

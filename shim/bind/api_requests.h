@@ -81,6 +81,9 @@ std::string DeleteBody(const EvictRequest& request);
 // The answer to a request about a pod with its UID as precondition says that this pod no longer
 // exists: 404, or a pod of the same name has another UID (409 to a delete, 422 to a patch).
 bool IsPodGone(const kube::ApiResponse& answer);
+// The answer to a status patch says that the pod is gone, or that it was bound meanwhile and so
+// takes no nominated node: the patch is no longer needed.
+bool IsPatchOutdated(const kube::ApiResponse& answer);
 
 // The request for an effect, with the object's uid and resourceVersion as preconditions: a patch,
 // or for custom resources the object itself. `pod` is the pod being scheduled; may be null.

@@ -460,5 +460,25 @@ TEST(Effects, AConfigMapIsPutUnderTheCoreGroup) {
   EXPECT_EQ(request->object_path, "/api/v1/namespaces/ns/configmaps/c");
 }
 
+TEST(StatusPatch, IsOutdatedWhenThePodIsGoneOrBound) {
+  const auto answer = [](int http_status, const std::string& message) {
+    kube::ApiResponse response;
+    response.http_status = http_status;
+    response.body = message;
+    return response;
+  };
+  EXPECT_TRUE(IsPatchOutdated(answer(404, "")));
+  EXPECT_TRUE(IsPatchOutdated(answer(422, "metadata.uid: Invalid value: \"uid-1\"")));
+  // As Kubernetes 1.36 answers.
+  EXPECT_TRUE(IsPatchOutdated(answer(
+      422,
+      "Pod \"p\" is invalid: status.nominatedNodeName: Forbidden: may not be set on pods that "
+      "are already bound to a node")));
+  EXPECT_FALSE(IsPatchOutdated(answer(422,
+                                      "Pod \"p\" is invalid: status.nominatedNodeName: "
+                                      "Invalid value: \"N\"")));
+  EXPECT_FALSE(IsPatchOutdated(answer(403, "")));
+}
+
 }  // namespace
 }  // namespace outboard::bind

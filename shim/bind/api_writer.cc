@@ -427,7 +427,7 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
   } else {
     ++stats.status_failed;
     // A pod deleted meanwhile has no status to write; its successor of the same name has its own.
-    if (!answer.ok() || !IsPodGone(*answer)) {
+    if (!answer.ok() || !IsPatchOutdated(*answer)) {
       LOG_EVERY_N(WARNING, 100) << "Status patch of pod " << op->pod.pod_namespace << "/"
                                 << op->pod.pod_name << " failed: "
                                 << (answer.ok() ? kube::ToStatus(*answer) : answer.status());
