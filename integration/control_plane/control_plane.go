@@ -52,8 +52,8 @@ type Options struct {
 	// these two run at a lower priority and collect garbage still less often. Clients use a token as in a cluster,
 	// because the API server verifies the signature of a client certificate for each request.
 	SpareCores bool
-	// SpareMemory makes etcd and the API server collect garbage more often than Go's default, for clusters of 100,000
-	// pods and more.
+	// SpareMemory is for clusters of 100,000 pods and more: etcd and the API server collect garbage more often than by Go's
+	// default, the data are on disk, and etcd forgets its history, so that no check can read it.
 	SpareMemory bool
 	// PodGroups makes the API server serve scheduling.k8s.io/v1alpha2 and keep spec.schedulingGroup of pods.
 	PodGroups bool
@@ -118,7 +118,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 }
 
 func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane, err error) {
-	dir, err := temporaryDirectory()
+	dir, err := temporaryDirectory(options.SpareMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -179,12 +179,12 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	return c, nil
 }
 
-// temporaryDirectory prefers memory to disk, and removes the folders of killed runs.
-func temporaryDirectory() (string, error) {
+// temporaryDirectory prefers memory to disk, unless `onDisk`, and removes the folders of killed runs.
+func temporaryDirectory(onDisk bool) (string, error) {
 	const prefix = "outboard-cp-"
 	base := os.TempDir()
 	var shm syscall.Statfs_t
-	if err := syscall.Statfs("/dev/shm", &shm); err == nil && shm.Bavail*uint64(shm.Bsize) >= 2<<30 {
+	if err := syscall.Statfs("/dev/shm", &shm); err == nil && !onDisk && shm.Bavail*uint64(shm.Bsize) >= 2<<30 {
 		base = "/dev/shm"
 	}
 	old, _ := filepath.Glob(filepath.Join(base, prefix+"*"))
@@ -270,6 +270,10 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 		audit = []string{"--audit-policy-file=" + c.file("audit-policy.yaml"), "--audit-log-path=" + c.file("audit.json"),
 			"--audit-log-maxsize=100000"} // Megabytes: never rotate.
 	}
+	compaction := "0" // The checks read the history from revision 1.
+	if c.options.SpareMemory {
+		compaction = "1m"
+	}
 	gates, versions := c.options.FeatureGates, ""
 	if c.options.PodGroups {
 		gates, versions = strings.Trim(gates+",GenericWorkload=true", ","), "scheduling.k8s.io/v1alpha2=true"
@@ -281,7 +285,7 @@ func (c *ControlPlane) startAPIServer(port int) (*Process, error) {
 	return c.startServer("kube-apiserver", c.tools.APIServer, append(slices.Concat(audit, network),
 		"--feature-gates="+gates, "--runtime-config="+versions,
 		"--etcd-servers="+c.EtcdURL,
-		"--etcd-compaction-interval=0", // The checks read the history from revision 1.
+		"--etcd-compaction-interval="+compaction,
 		"--secure-port="+strconv.Itoa(port),
 		"--tls-cert-file="+c.file("server.crt"), "--tls-private-key-file="+c.file("server.key"),
 		"--client-ca-file="+c.file("ca.crt"), "--token-auth-file="+tokens,
