@@ -32,12 +32,15 @@ type size struct {
 
 var sizes = []size{{"small", 100, 3000, 400}, {"medium", 1000, 30000, 4000}, {"large", 5000, 150000, 8000}}
 
-// installs are the folders of deploy/kustomize whose configuration is measured.
-var installs = []string{"sidecar", "ai-scheduler"}
+// kubeScheduler is measured for comparison, with its default configuration.
+const kubeScheduler = "kube-scheduler"
+
+// installs are the folders of deploy/kustomize whose configuration is measured, and kubeScheduler.
+var installs = []string{"sidecar", "ai-scheduler", kubeScheduler}
 
 var (
 	chosen    = flag.String("sizes", "small,medium,large", "sizes of the cluster: small (100 nodes, 3,000 pods), medium (1,000 and 30,000), large (5,000 and 150,000), separated by commas")
-	profiles  = flag.String("installs", strings.Join(installs, ","), "installs of deploy/kustomize whose configuration is used, separated by commas")
+	profiles  = flag.String("installs", strings.Join(installs, ","), "installs of deploy/kustomize whose configuration is used, and kube-scheduler for comparison, separated by commas")
 	rate      = flag.Int("rate", 50, "pods created each second while CPU time a pod is measured")
 	rest      = flag.Duration("rest", 30*time.Second, "how long the CPU time at rest is measured")
 	jsonFile  = flag.String("json", "", "write the results into this file")
@@ -163,31 +166,59 @@ func measure(ctx context.Context, of size, installs []string) (all []*result, er
 	return all, nil
 }
 
-// start starts Outboard with the configuration of an install, and returns the name of its first profile.
-func start(ctx context.Context, c *controlplane.ControlPlane, install string) (*controlplane.Outboard, string, error) {
+// contender is what is measured: Outboard with the configuration of an install, or kube-scheduler.
+type contender struct {
+	controlplane.Scheduler
+	profile string   // of pods that it schedules
+	names   []string // of its processes
+}
+
+func (c *contender) usages() (all []controlplane.Usage, err error) {
+	for _, process := range c.Processes() {
+		used, err := process.Usage()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, used)
+	}
+	return all, nil
+}
+
+func start(ctx context.Context, c *controlplane.ControlPlane, install string) (*contender, error) {
+	if install != kubeScheduler {
+		return startOutboard(ctx, c, install)
+	}
+	scheduler, err := c.StartKubeScheduler(ctx, controlplane.SchedulerConfig{QPS: 1000, LeaderElect: true})
+	if err != nil {
+		return nil, err
+	}
+	return &contender{scheduler, corev1.DefaultSchedulerName, []string{kubeScheduler}}, nil
+}
+
+func startOutboard(ctx context.Context, c *controlplane.ControlPlane, install string) (*contender, error) {
 	root, err := controlplane.Repository()
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(root, "deploy/kustomize", install, "config.yaml"))
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	scheduler, shim, found := strings.Cut(string(text), "\n---\n")
 	if !found {
-		return nil, "", fmt.Errorf("%s: one document", install)
+		return nil, fmt.Errorf("%s: one document", install)
 	}
 	var documents struct {
 		Profiles        []struct{ SchedulerName string }
 		CustomResources []struct{ Resource string }
 	}
 	if err := errors.Join(yaml.Unmarshal([]byte(scheduler), &documents), yaml.Unmarshal([]byte(shim), &documents)); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	// Addresses and hosts are those of this machine; the host for claims brings its own custom resources.
 	changed := map[string]any{}
 	if err := yaml.Unmarshal([]byte(shim), &changed); err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	for _, field := range []string{"servingAddress", "secureServing", "socketDirectory", "hosts"} {
 		delete(changed, field)
@@ -201,48 +232,38 @@ func start(ctx context.Context, c *controlplane.ControlPlane, install string) (*
 	changed["customResources"] = others
 	shimText, err := yaml.Marshal(changed)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	outboard, err := c.StartOutboard(ctx, controlplane.OutboardOptions{Config: controlplane.SchedulerConfig{Text: scheduler, QPS: 1000, LeaderElect: true},
 		Shim: string(shimText), SocketDirectory: true, Claims: true})
-	return outboard, documents.Profiles[0].SchedulerName, err
-}
-
-func memoryWithoutCluster(ctx context.Context, c *controlplane.ControlPlane, install string) (all []int64, err error) {
-	outboard, _, err := start(ctx, c, install)
 	if err != nil {
 		return nil, err
 	}
-	defer outboard.Stop()
-	for _, process := range outboard.Processes() {
-		used, err := process.Usage()
-		if err != nil {
-			return nil, err
-		}
+	return &contender{outboard, documents.Profiles[0].SchedulerName, []string{"shim", "host", "claims"}}, nil
+}
+
+func memoryWithoutCluster(ctx context.Context, c *controlplane.ControlPlane, install string) (all []int64, err error) {
+	of, err := start(ctx, c, install)
+	if err != nil {
+		return nil, err
+	}
+	defer of.Stop()
+	usages, err := of.usages()
+	for _, used := range usages {
 		all = append(all, used.RSS)
 	}
-	return all, nil
+	return all, err
 }
 
 func measureInstall(ctx context.Context, c *controlplane.ControlPlane, cluster *cluster, install string, empty []int64) (*result, error) {
 	began := time.Now()
-	outboard, profile, err := start(ctx, c, install)
+	of, err := start(ctx, c, install)
 	if err != nil {
 		return nil, err
 	}
-	defer outboard.Stop()
+	defer of.Stop()
 	measured := &result{Size: cluster.size.Name, Install: install, Nodes: cluster.size.nodes, Pods: cluster.size.pods, Claims: cluster.size.claims, ReadyAfter: time.Since(began)}
-	usages := func() (all []controlplane.Usage, err error) {
-		for _, process := range outboard.Processes() {
-			used, err := process.Usage()
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, used)
-		}
-		return all, nil
-	}
-	atRest, err := usages()
+	atRest, err := of.usages()
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +272,7 @@ func measureInstall(ctx context.Context, c *controlplane.ControlPlane, cluster *
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	rested, err := usages()
+	rested, err := of.usages()
 	if err != nil {
 		return nil, err
 	}
@@ -259,10 +280,10 @@ func measureInstall(ctx context.Context, c *controlplane.ControlPlane, cluster *
 	withGPU := func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Resources = cluster.newPod("", 1).Spec.Containers[0].Resources
 	}
-	if err := cluster.schedule(ctx, strings.ToLower(install)+"-gpu", profile, pods, *rate, withGPU); err != nil {
+	if err := cluster.schedule(ctx, strings.ToLower(install)+"-gpu", of.profile, pods, *rate, withGPU); err != nil {
 		return nil, err
 	}
-	scheduled, err := usages()
+	scheduled, err := of.usages()
 	if err != nil {
 		return nil, err
 	}
@@ -270,21 +291,23 @@ func measureInstall(ctx context.Context, c *controlplane.ControlPlane, cluster *
 		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new(template)}}
 		pod.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
 	}
-	if err := cluster.schedule(ctx, strings.ToLower(install)+"-claim", profile, claimed, *rate, withClaim); err != nil {
+	if err := cluster.schedule(ctx, strings.ToLower(install)+"-claim", of.profile, claimed, *rate, withClaim); err != nil {
 		return nil, err
 	}
-	allocated, err := usages()
+	allocated, err := of.usages()
 	if err != nil {
 		return nil, err
 	}
-	if measured.Resync, err = replaceHost(ctx, outboard); err != nil {
-		return nil, err
+	if outboard, ok := of.Scheduler.(*controlplane.Outboard); ok {
+		if measured.Resync, err = replaceHost(ctx, outboard); err != nil {
+			return nil, err
+		}
 	}
-	ended, err := usages()
+	ended, err := of.usages()
 	if err != nil {
 		return nil, err
 	}
-	for i, name := range []string{"shim", "host", "claims"} {
+	for i, name := range of.names {
 		measured.Usages = append(measured.Usages, usage{Process: name, Start: empty[i], Rest: rested[i].RSS, Peak: max(allocated[i].PeakRSS, ended[i].PeakRSS),
 			CPUAtRest: float64(rested[i].CPU-atRest[i].CPU) / float64(*rest), CPUOfPod: (scheduled[i].CPU - rested[i].CPU) / time.Duration(pods),
 			CPUOfClaimPod: (allocated[i].CPU - scheduled[i].CPU) / time.Duration(claimed)})
