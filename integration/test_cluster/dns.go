@@ -22,11 +22,17 @@ func (c *Cluster) startDNS(ctx context.Context) error {
 	}
 	address := c.slot.machine().String()
 	corefile := filepath.Join(c.slot.folder(), "Corefile")
-	if err := os.WriteFile(corefile, fmt.Appendf(nil, `. {
-	bind %s
+	if err := os.WriteFile(corefile, fmt.Appendf(nil, `cluster.local {
+	bind %[1]s
 	errors
-	kubernetes cluster.local {
-		kubeconfig %s
+	kubernetes {
+		kubeconfig %[2]s
+	}
+}
+. {
+	bind %[1]s
+	template ANY ANY {
+		rcode NXDOMAIN
 	}
 }
 `, address, c.AdminKubeconfig), 0o644); err != nil {
