@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2154
-# Tests how test_tiers.sh counts and shows tests of Go, with a gotestsum that writes given events.
+# Tests how test_tiers.sh counts and shows tests that ran twice, with a gotestsum that writes given events, and with ctest.
 set -euo pipefail
 tiers=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/test_tiers.sh
 folder=$(mktemp -d)
@@ -90,6 +90,21 @@ expect "all passed" "go 1 0 0 tests" "$(cat "$summary")"
 : >"$gotestsum.events"
 tries=2 run
 expect "no tests" "go 0 1 0 tests" "$(cat "$summary")"
+
+# Tests of ctest: one fails once, one crashes once.
+mkdir -p "$build/release"
+# shellcheck disable=SC2034
+jobs=1
+once() { # NAME COMMAND
+  printf 'add_test(%s bash -c "[ -e %s/%s ] || { touch %s/%s; %s; }")\n' "$1" "$folder" "$1" "$folder" "$1" "$2"
+}
+{ once good true && once late 'exit 1' && once crashed 'kill -ABRT $$'; } >"$build/release/CTestTestfile.cmake"
+: >"$summary"
+rm -f "$logs"/{failures,second_tries}
+tries=2 cpp_tests unit "programs" release >/dev/null
+expect "counts of programs" "unit 2 1 0 programs" "$(cat "$summary")"
+expect "a late program" $'\nlate\n  its messages are above' "$(cat "$logs/second_tries")"
+expect "a crash" $'\ncrashed crashed at its first try; its messages are above' "$(cat "$logs/failures")"
 
 printf '%d passed, %d failed\n' "$((checks - failures))" "$failures"
 [[ $failures == 0 ]]

@@ -379,7 +379,7 @@ class BadAnswersTest : public ::testing::Test {
   int proxies_ = 0, bound_ = 0;
 };
 
-// Some answers of this one are late.
+// Against a host whose answers are random, and some late.
 class RandomAnswersTest : public BadAnswersTest {
  protected:
   RandomAnswersTest()

@@ -82,7 +82,7 @@ std::string DeleteBody(const EvictRequest& request);
 // exists: 404, or a pod of the same name has another UID (409 to a delete, 422 to a patch).
 bool IsPodGone(const kube::ApiResponse& answer);
 // The answer to a status patch says that the pod is gone, or that it was bound meanwhile and so
-// takes no nominated node: the patch is no longer needed.
+// cannot have a nominated node. Neither is a fault.
 bool IsPatchOutdated(const kube::ApiResponse& answer);
 
 // The request for an effect, with the object's uid and resourceVersion as preconditions: a patch,
