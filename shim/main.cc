@@ -1,6 +1,5 @@
 // `outboard-shim`: the scheduler process.
 #include <glog/logging.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 
@@ -85,10 +84,6 @@ void Use(const Config& config, int verbosity) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // glibc would give the threads eight arenas a core. What one of them allocates another one frees,
-  // which leaves gaps in each arena; with two, a busy shim has half as much free memory that it
-  // cannot give back. Small objects come from a cache of each thread, without an arena's lock.
-  if (Variable("MALLOC_ARENA_MAX").empty()) mallopt(M_ARENA_MAX, 2);
   outboard::logging::LogToStderr(argv[0]);
   // Debian's Abseil checks the order of all locks, under a lock of all threads. Tests keep that.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);

@@ -1,7 +1,6 @@
 #include "shim/shim.h"
 
 #include <glog/logging.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -444,12 +443,6 @@ absl::Status ShimProcess::Start() {
   return absl::OkStatus();
 }
 
-void ShimProcess::TrimHeap() {
-  const absl::Time began = SteadyNow();
-  malloc_trim(0);
-  VLOG(1) << "Gave free memory back in " << SteadyNow() - began;
-}
-
 void ShimProcess::RunOnce(absl::Time now) {
   heartbeat_.Beat(SteadyNow());
   host_registry_.single_sessions()->SetLeading(Leading());
@@ -476,8 +469,6 @@ void ShimProcess::RunOnce(absl::Time now) {
     const std::vector<hosts::InstanceView> instances = host_registry_.Describe();
     SampleMetrics(instances);
     host_pods_->Tick(instances, now);
-    const bool is_idle = !scheduler_.queue().HasNext() && writer_.binds_in_flight() == 0;
-    if (heap_trim_.IsDue(is_idle, now)) TrimHeap();
     CheckConfigFile(now);
     CheckProfiles(now);
     ReportUnknownProfiles(now);

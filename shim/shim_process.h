@@ -23,7 +23,6 @@
 #include "shim/diagnostics/attempt_log.h"
 #include "shim/extender/endpoint.h"
 #include "shim/extender/extender_handler.h"
-#include "shim/heap_trim.h"
 #include "shim/heartbeat.h"
 #include "shim/host_call_metrics.h"
 #include "shim/host_pods/host_pods.h"
@@ -153,7 +152,6 @@ class ShimProcess final : public Shim {
   void RecordSelfEvents(absl::Time now);
   void ConfigureUnknownProfiles(absl::Time now);
   void ReportUnknownProfiles(absl::Time now);
-  void TrimHeap();
   void RunOnce(absl::Time now);
   void SampleMetrics(const std::vector<hosts::InstanceView>& instances);
   absl::Time NextWakeup(absl::Time now) const;
@@ -222,7 +220,6 @@ class ShimProcess final : public Shim {
   std::atomic<bool> hosts_ready_{false};       // every host that a profile needs is serving
   std::atomic<bool> serves_some_pods_{false};  // the hosts of some profile are
   HostlessLeader hostless_leader_;
-  HeapTrim heap_trim_{SteadyNow()};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> lease_lost_{false};
   std::atomic<bool> lease_released_{false};  // voluntarily, after all binds had ended
