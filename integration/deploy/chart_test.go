@@ -28,7 +28,7 @@ images:
   shim: {digest: "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"}
   claims: {registry: other.example.com, repository: claims, tag: v8, pullPolicy: Always}
 imagePullSecrets: [{name: pull}]
-hosts: [{name: mine}, {name: claims}, {name: main}]
+hosts: [{name: mine}, {name: claims, metricsAddress: "127.0.0.1:10274"}, {name: main, metricsAddress: "127.0.0.1:10273"}]
 bindAddress: "::"
 service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}
 leaderBinds: true

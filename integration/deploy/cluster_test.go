@@ -421,8 +421,11 @@ func TestTheShippedRolesSuffice(t *testing.T) {
 				}
 				return nil
 			})
-			if status, text := c.page(serving+"/metrics/hosts?host=main", c.token("default", "prometheus")); status != http.StatusOK || !strings.Contains(text, "# TYPE ") {
-				t.Errorf("the host's metrics with the shipped role: status %d\n%s", status, text)
+			for _, host := range c.shim["hosts"].([]any) {
+				name := host.(map[string]any)["name"].(string)
+				if status, text := c.page(serving+"/metrics/hosts?host="+name, c.token("default", "prometheus")); status != http.StatusOK || !strings.Contains(text, "outboard_plugin_host_sessions{") {
+					t.Errorf("the metrics of host %s with the shipped role: status %d\n%s", name, status, text)
+				}
 			}
 			if status, _ := c.page(serving+"/metrics/hosts?host=main", c.token("default", "other")); status != http.StatusForbidden {
 				t.Errorf("the host's metrics without the shipped role: status %d", status)
@@ -513,17 +516,17 @@ func (c *cluster) startSidecars(bin string, shim map[string]any) {
 		c.Fatal(err)
 	}
 	shim["socketDirectory"] = sockets
-	metrics := controlplane.FreeAddress(c)
+	metrics := map[string]string{} // by host
 	for _, host := range shim["hosts"].([]any) {
-		if host := host.(map[string]any); host["name"] == "main" {
-			if host["metricsAddress"] == nil {
-				c.Error("the shipped configuration does not relay the host's metrics")
-			}
-			host["metricsAddress"] = metrics
+		host, name := host.(map[string]any), host.(map[string]any)["name"].(string)
+		if host["metricsAddress"] == nil {
+			c.Errorf("the shipped configuration does not relay the metrics of host %s", name)
 		}
+		metrics[name] = controlplane.FreeAddress(c)
+		host["metricsAddress"] = metrics[name]
 	}
 	listen := "--listen=unix:" + sockets + "/main@{instance}.sock"
-	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen, "--metrics-address="+metrics); err != nil {
+	if _, err := c.StartProcess("host", filepath.Join(bin, "outboard-host"), listen, "--metrics-address="+metrics["main"]); err != nil {
 		c.Fatal(err)
 	}
 	c.eventually(func() error {
@@ -533,10 +536,8 @@ func (c *cluster) startSidecars(bin string, shim map[string]any) {
 		}
 		return err
 	})
-	for _, host := range shim["hosts"].([]any) {
-		if host.(map[string]any)["name"] == "claims" {
-			c.startClaimsHost(sockets)
-		}
+	if metrics["claims"] != "" {
+		c.startClaimsHost(sockets, metrics["claims"])
 	}
 }
 
@@ -546,14 +547,14 @@ func (c *cluster) pagesSocket() string { return filepath.Join(c.Dir, "pages.sock
 // replicaSocket is that of a further shim.
 func (c *cluster) replicaSocket() string { return filepath.Join(c.Dir, "replica.sock") }
 
-func (c *cluster) startClaimsHost(sockets string) {
+func (c *cluster) startClaimsHost(sockets, metrics string) {
 	c.Helper()
 	program, err := controlplane.ClaimsHostProgram()
 	if err != nil {
 		c.Fatal(err)
 	}
 	listen := "--listen=unix:" + sockets + "/claims@{instance}.sock"
-	if _, err := c.StartProcess("claims", program, listen); err != nil {
+	if _, err := c.StartProcess("claims", program, listen, "--metrics-address="+metrics); err != nil {
 		c.Fatal(err)
 	}
 	c.eventually(func() error {

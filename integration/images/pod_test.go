@@ -27,7 +27,8 @@ import (
 const (
 	shippedNamespace = "outboard-system"
 	shippedAddress   = `address: "0.0.0.0:10270"`
-	shippedMetrics   = "127.0.0.1:10273" // of the host
+	// Of hosts.
+	shippedMetrics, shippedClaimsMetrics = "127.0.0.1:10273", "127.0.0.1:10274"
 )
 
 // kubelet runs one of the pods of deploy/kustomize/sidecar with Docker, as its specification says. It rejects unknown
@@ -39,8 +40,8 @@ type kubelet struct {
 	api        *url.URL
 	mounts     map[string]string // by volume: the options of --mount, without the target
 	containers map[string]*container
-	port       int // of the shim's pages
-	metrics    string
+	port       int               // of the shim's pages
+	metrics    map[string]string // by shipped address of a host's metrics: the one used here
 }
 
 // applyShipped applies deploy/kustomize/sidecar and returns the pods of its Deployment, as the API server stores
@@ -80,7 +81,10 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 	}
 	spec := deployment.Spec.Template.Spec.DeepCopy()
 	k := &kubelet{T: t, client: client, spec: spec, api: api, mounts: map[string]string{}, containers: map[string]*container{}, port: freePort(t),
-		metrics: fmt.Sprintf("127.0.0.1:%d", freePort(t))}
+		metrics: map[string]string{}}
+	for _, shipped := range []string{shippedMetrics, shippedClaimsMetrics} {
+		k.metrics[shipped] = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	}
 	for i := range spec.Containers {
 		container := &spec.Containers[i]
 		if container.Image = images[container.Name]; container.Image == "" {
@@ -90,13 +94,21 @@ func newKubelet(t *testing.T, c *controlplane.ControlPlane, client kubernetes.In
 			container.Ports[j].ContainerPort = int32(k.port)
 		}
 		for j, arg := range container.Args {
-			container.Args[j] = strings.ReplaceAll(arg, shippedMetrics, k.metrics)
+			container.Args[j] = k.withOwnMetrics(arg)
 		}
 	}
 	for _, volume := range spec.Volumes {
 		k.mounts[volume.Name] = k.volume(volume)
 	}
 	return k
+}
+
+// withOwnMetrics replaces the shipped addresses of metrics by the pod's own.
+func (k *kubelet) withOwnMetrics(text string) string {
+	for shipped, own := range k.metrics {
+		text = strings.ReplaceAll(text, shipped, own)
+	}
+	return text
 }
 
 // volume creates a volume and returns its options for --mount.
@@ -113,7 +125,7 @@ func (k *kubelet) volume(volume corev1.Volume) string {
 			k.Fatalf("the shipped configuration does not have %s:\n%s", shippedAddress, files["config.yaml"])
 		}
 		files["config.yaml"] = strings.Replace(files["config.yaml"], shippedAddress, fmt.Sprintf(`address: "127.0.0.1:%d"`, k.port), 1)
-		files["config.yaml"] = strings.ReplaceAll(files["config.yaml"], shippedMetrics, k.metrics)
+		files["config.yaml"] = k.withOwnMetrics(files["config.yaml"])
 		return "type=bind,source=" + k.folder(files)
 	case volume.Projected != nil:
 		files := map[string]string{}

@@ -68,12 +68,15 @@ func (s *session) pushWrites() {
 	}
 }
 
-// takePushResults logs writes that the shim did not carry out. SUPERSEDED is normal: a write that takes longer than
+// takePushResults counts what became of writes, and logs those that the shim did not carry out. SUPERSEDED is normal: a write that takes longer than
 // writeInterval is requested again.
 func (s *session) takePushResults(results []*pb.PushResult, warn *warnings) {
 	for _, result := range results {
 		effect := s.pushed[result.GetPushId()]
 		delete(s.pushed, result.GetPushId())
+		if effect != nil {
+			s.metrics.wrote(result)
+		}
 		outcome := result.GetOutcome()
 		if effect == nil || outcome == pb.PushResult_OUTCOME_APPLIED || outcome == pb.PushResult_OUTCOME_SUPERSEDED {
 			continue

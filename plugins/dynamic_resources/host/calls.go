@@ -26,10 +26,12 @@ func (h *host) PreEnqueue(ctx context.Context, request *pb.PreEnqueueRequest) (*
 	}
 	response := &pb.PreEnqueueResponse{}
 	for _, uid := range request.GetPodUids() {
+		measured := h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_PRE_ENQUEUE)
 		verdict := &pb.PluginStatus{Code: pb.Code_CODE_SUCCESS}
 		if _, err := s.cache.claims.of(s.cache.pods[uid].get()); err != nil {
 			verdict = unresolvable(err.Error())
 		}
+		measured()
 		response.Verdicts = append(response.Verdicts, verdict)
 	}
 	return response, nil
@@ -60,6 +62,7 @@ func (h *host) PreFilter(ctx context.Context, request *pb.PreFilterRequest) (*pb
 		return nil, err
 	}
 	defer leave()
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_PRE_FILTER)()
 	with, err := s.args(request.GetHeader())
 	if err != nil {
 		return nil, err
@@ -101,6 +104,7 @@ func (h *host) PostFilter(ctx context.Context, request *pb.PostFilterRequest) (*
 		return nil, err
 	}
 	defer leave()
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_POST_FILTER)()
 	a, err := s.attempt(request.GetHeader())
 	if err != nil {
 		return nil, err
@@ -161,6 +165,7 @@ func (h *host) Score(ctx context.Context, request *pb.ScoreRequest) (*pb.ScoreRe
 		return nil, err
 	}
 	defer leave()
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_SCORE)()
 	a, err := s.attempt(request.GetHeader())
 	if err != nil {
 		return nil, err

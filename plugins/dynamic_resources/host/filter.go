@@ -88,6 +88,7 @@ func (h *host) filter(ctx context.Context, header *pb.CallHeader, choose func(*s
 	if err != nil {
 		return nil, err
 	}
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_FILTER)()
 	found, chosen, err := s.startFiltering(header, choose)
 	leave()
 	if err != nil {

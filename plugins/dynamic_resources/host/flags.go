@@ -41,6 +41,10 @@ Probe instead of serving:
   --probe --listen unix:PATH  exit 0 if a host listens there ({instance}: any instance in this container)
 
 How to run:
+  --metrics-address ADDRESS Prometheus metrics at http://ADDRESS/metrics (default: off). ADDRESS is 127.0.0.1:PORT or [::1]:PORT; with
+                            port 0 the log names the port
+  --metrics-unprotected     with --metrics-address: ADDRESS may be any IP:PORT, such as 0.0.0.0:10274. Every client that reaches it reads
+                            the metrics; only a firewall or a NetworkPolicy protects them
   --drain-timeout DURATION  how long running attempts may take to end after SIGTERM (default 20s)
   --log-level LEVEL         debug, info (default), warn or error
   --help, --version
@@ -54,6 +58,8 @@ type flagSet struct {
 	allowedUIDs                 []uint32
 	drainTimeout                time.Duration
 	level                       slog.Level
+	metricsAddress              string // empty: none
+	metricsUnprotected          bool
 	help, version, probe        bool
 }
 
@@ -72,6 +78,9 @@ func parseFlags(arguments []string) (*flagSet, error) {
 			continue
 		case "--probe":
 			f.probe = true
+			continue
+		case "--metrics-unprotected":
+			f.metricsUnprotected = true
 			continue
 		}
 		set := f.setter(name)
@@ -110,6 +119,8 @@ func (f *flagSet) setter(name string) func(string) error {
 		return text(&f.key)
 	case "--tls-client-ca":
 		return text(&f.clientCA)
+	case "--metrics-address":
+		return text(&f.metricsAddress)
 	case "--socket-mode":
 		return func(value string) error {
 			switch strings.TrimPrefix(value, "0") {
@@ -162,6 +173,10 @@ func (f *flagSet) check() error {
 		return errors.New("TLS files are for --listen HOST:PORT only")
 	case f.tls() && files < 3:
 		return errors.New("--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is mutual TLS only")
+	case f.metricsUnprotected && f.metricsAddress == "":
+		return errors.New("--metrics-unprotected needs --metrics-address")
+	case f.metricsAddress != "":
+		return checkMetricsAddress(f.metricsAddress, f.metricsUnprotected)
 	}
 	return nil
 }

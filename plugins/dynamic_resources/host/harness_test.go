@@ -40,9 +40,15 @@ type fakeShim struct {
 
 func startHost(t testing.TB) *grpc.ClientConn {
 	t.Helper()
+	return connect(t, newHost("claims-test", "test", ""))
+}
+
+// connect serves a host in memory.
+func connect(t testing.TB, h *host) *grpc.ClientConn {
+	t.Helper()
 	listener := bufconn.Listen(1 << 20)
 	server := grpc.NewServer(grpc.UnaryInterceptor(guarded), grpc.MaxRecvMsgSize(maxMessageBytes))
-	newHost("claims-test", "test", "").register(server)
+	h.register(server)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	connection, err := grpc.NewClient("passthrough:test", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

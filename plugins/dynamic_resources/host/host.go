@@ -45,6 +45,7 @@ type host struct {
 	instance, build, digest string
 	started                 time.Time
 	warn                    *warnings
+	metrics                 *metrics // nil: off
 	draining                atomic.Bool
 
 	mu       sync.Mutex
@@ -165,7 +166,7 @@ func (h *host) Configure(_ context.Context, request *pb.ConfigureRequest) (*pb.C
 		if full {
 			delete(h.sessions, oldest)
 		}
-		s = &session{id: request.GetSessionId(), changed: make(chan struct{})}
+		s = &session{id: request.GetSessionId(), metrics: h.metrics, changed: make(chan struct{})}
 		s.forget()
 		h.sessions[s.id] = s
 	}

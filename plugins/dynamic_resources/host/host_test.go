@@ -58,12 +58,16 @@ func TestFlags(t *testing.T) {
 		"--listen 127.0.0.1:1":        "--listen HOST:PORT needs --tls-cert, --tls-key and --tls-client-ca: the network mode is mutual TLS only",
 		"--listen unix:x --tls-key y": "TLS files are for --listen HOST:PORT only",
 		"--probe --listen 127.0.0.1:1 --tls-cert a --tls-key b --tls-client-ca c": "--probe needs --listen unix:PATH",
-		"--listen":                            "--listen needs a value",
-		"--listen=":                           `invalid value "" for --listen`,
-		"--nonsense":                          "unknown argument --nonsense",
-		"--listen unix:x --drain-timeout -1s": `invalid value "-1s" for --drain-timeout`,
-		"--listen unix:x --socket-mode 0777":  `invalid value "0777" for --socket-mode`,
-		"--listen unix:x --allowed-uids 1,x":  `invalid value "1,x" for --allowed-uids`,
+		"--listen":                                                   "--listen needs a value",
+		"--listen=":                                                  `invalid value "" for --listen`,
+		"--nonsense":                                                 "unknown argument --nonsense",
+		"--listen unix:x --drain-timeout -1s":                        `invalid value "-1s" for --drain-timeout`,
+		"--listen unix:x --socket-mode 0777":                         `invalid value "0777" for --socket-mode`,
+		"--listen unix:x --allowed-uids 1,x":                         `invalid value "1,x" for --allowed-uids`,
+		"--listen unix:x --metrics-unprotected":                      "--metrics-unprotected needs --metrics-address",
+		"--listen unix:x --metrics-address 0.0.0.0:1":                "--metrics-address 0.0.0.0:1: must be 127.0.0.1:PORT or [::1]:PORT, because it has neither TLS nor authorisation",
+		"--listen unix:x --metrics-address localhost:1":              "--metrics-address localhost:1: must be 127.0.0.1:PORT or [::1]:PORT, because it has neither TLS nor authorisation",
+		"--listen unix:x --metrics-unprotected --metrics-address :1": "--metrics-address :1: must be IP:PORT or [IP]:PORT",
 	} {
 		_, err := parseFlags(strings.Fields(line))
 		expect(t, line, fmt.Sprint(err), want)
@@ -73,6 +77,11 @@ func TestFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, "values", fmt.Sprint(flags.listen, flags.drainTimeout, flags.socketMode, flags.allowedUIDs, flags.level), "unix:x3s -rw-rw---- [1 2] DEBUG")
+	for _, line := range []string{"--metrics-address 127.0.0.1:0", "--metrics-address [::1]:10274", "--metrics-address 0.0.0.0:10274 --metrics-unprotected", "--metrics-address [::]:10274 --metrics-unprotected"} {
+		if _, err := parseFlags(append([]string{"--listen=unix:x"}, strings.Fields(line)...)); err != nil {
+			t.Error(err)
+		}
+	}
 	expect(t, "usage", Main([]string{"--nonsense"}), exitUsage)
 	expect(t, "help", Main([]string{"--help"}), 0)
 }

@@ -117,6 +117,14 @@ func serve(flags *flagSet) error {
 	}
 	server := grpc.NewServer(options...)
 	h := newHost(instance, version, digestOfProgram())
+	if flags.metricsAddress != "" {
+		h.metrics = newMetrics(h)
+		pages, err := serveMetrics(flags.metricsAddress, h.metrics, metricsPatience)
+		if err != nil {
+			return err
+		}
+		defer pages.Close()
+	}
 	h.register(server)
 	go func() {
 		<-ctx.Done()

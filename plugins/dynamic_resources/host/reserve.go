@@ -24,6 +24,7 @@ func (h *host) Reserve(ctx context.Context, request *pb.ReserveRequest) (*pb.Res
 		return nil, err
 	}
 	defer leave()
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_RESERVE)()
 	a, err := s.attempt(request.GetHeader())
 	if err != nil {
 		return nil, err
@@ -208,6 +209,7 @@ func (h *host) PreBind(ctx context.Context, request *pb.PreBindRequest) (*pb.Pre
 		return nil, err
 	}
 	defer leave()
+	defer h.metrics.at(pb.ExtensionPoint_EXTENSION_POINT_PRE_BIND)()
 	p, err := s.pod(request.GetPodUid())
 	if err != nil {
 		return nil, err

@@ -11,7 +11,8 @@ import (
 
 // session is one shim: its configuration, its cluster cache, and its attempts.
 type session struct {
-	id string
+	id      string
+	metrics *metrics // the host's
 
 	mu        sync.Mutex
 	profiles  map[string]args
