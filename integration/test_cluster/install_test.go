@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
@@ -351,11 +352,17 @@ func (i *installation) mustLead() *corev1.Pod {
 	return pod
 }
 
-// anotherLeads waits until another pod than `before` leads and its pods run.
+// anotherLeads waits until another pod than `before` leads and its pods run. Says also when `before` was told to end: a
+// drain may have waited for a disruption budget first.
 func (i *installation) anotherLeads(before *corev1.Pod) {
 	i.Helper()
+	began, told := time.Now(), false
 	i.timed("another pod leads", func() {
 		i.eventually("another leader", func(ctx context.Context) error {
+			if old, err := i.client.CoreV1().Pods(namespace).Get(ctx, before.Name, metav1.GetOptions{}); !told && (apierrors.IsNotFound(err) || err == nil && old.DeletionTimestamp != nil) {
+				told = true
+				i.Logf("the leader's pod is being deleted: %.1f s", time.Since(began).Seconds())
+			}
 			now, err := i.leader(ctx)
 			if err == nil && now.UID == before.UID {
 				err = fmt.Errorf("%s still leads", before.Name)
