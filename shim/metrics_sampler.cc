@@ -23,6 +23,7 @@ void MetricsSampler::Follower::Follow(uint64_t total) {
 MetricsSampler::MetricsSampler(metrics::Metrics* metrics) : metrics_(metrics) {
   status_written_.counter = &metrics->status_patches.With({"written"});
   status_failed_.counter = &metrics->status_patches.With({"failed"});
+  status_outdated_.counter = &metrics->status_patches.With({"outdated"});
   status_dropped_.counter = &metrics->status_patches.With({"dropped"});
   events_written_.counter = &metrics->events.With({"written"});
   events_merged_.counter = &metrics->events.With({"merged"});
@@ -104,6 +105,7 @@ void MetricsSampler::SampleWrites(const bind::ApiWriterStats& writes,
                                   const bind::EventRecorderStats& events) {
   status_written_.Follow(writes.status_written);
   status_failed_.Follow(writes.status_failed);
+  status_outdated_.Follow(writes.status_outdated);
   status_dropped_.Follow(writes.status_dropped);
   events_written_.Follow(events.written);
   events_merged_.Follow(events.merged);

@@ -63,7 +63,7 @@ class MetricsSampler {
   std::string instances_;  // those of the last sample, with all that labels say of them
   std::map<std::pair<std::string, std::string>, Follower> switches_;
   std::set<std::string> recorded_events_;  // labels that have a child
-  Follower status_written_, status_failed_, status_dropped_;
+  Follower status_written_, status_failed_, status_outdated_, status_dropped_;
   Follower events_written_, events_merged_, events_rejected_, events_dropped_;
   std::map<std::string, Informer> informers_;
 };

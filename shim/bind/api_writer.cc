@@ -424,14 +424,15 @@ void ApiWriter::State::OnStatus(const StatusPtr& op,
     absl::Duration delay = kStatusFirstDelay;
     for (int i = 1; i < op->tries; ++i) delay *= kStatusDelayFactor;
     delays.Add(now + delay, [this, op](absl::Time) { status_ready.push_front(op); });
+  } else if (answer.ok() && IsPatchOutdated(*answer)) {
+    // A pod deleted meanwhile has no status to write; its successor of the same name has its own.
+    ++stats.status_outdated;
+    EndStatus(op);
   } else {
     ++stats.status_failed;
-    // A pod deleted meanwhile has no status to write; its successor of the same name has its own.
-    if (!answer.ok() || !IsPatchOutdated(*answer)) {
-      LOG_EVERY_N(WARNING, 100) << "Status patch of pod " << op->pod.pod_namespace << "/"
-                                << op->pod.pod_name << " failed: "
-                                << (answer.ok() ? kube::ToStatus(*answer) : answer.status());
-    }
+    LOG_EVERY_N(WARNING, 100) << "Status patch of pod " << op->pod.pod_namespace << "/"
+                              << op->pod.pod_name << " failed: "
+                              << (answer.ok() ? kube::ToStatus(*answer) : answer.status());
     EndStatus(op);
   }
   StartStatus(now);

@@ -76,6 +76,7 @@ struct ApiWriterStats {
   uint64_t binds_ambiguous = 0;
   uint64_t status_written = 0;
   uint64_t status_failed = 0;
+  uint64_t status_outdated = 0;  // the pod was gone, or was bound meanwhile
   uint64_t status_dropped = 0;
   size_t binds_in_flight = 0;  // sent or queued, not ended
   size_t status_queued = 0;

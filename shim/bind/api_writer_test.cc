@@ -452,7 +452,8 @@ TEST_F(StatusTest, ARecreatedPodKeepsItsOwnStatus) {
                          "field is immutable"));
   EXPECT_EQ(client_.waiting(), 0u);
   EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());  // not tried again
-  EXPECT_EQ(writer_->stats().status_failed, 1u);
+  EXPECT_EQ(writer_->stats().status_outdated, 1u);
+  EXPECT_EQ(writer_->stats().status_failed, 0u);
 }
 
 TEST_F(StatusTest, WritesNothingThatIsThereAlready) {
@@ -483,6 +484,8 @@ TEST_F(StatusTest, RetriesAsKubeSchedulerDoes) {
   Fail(Lost());
   EXPECT_EQ(writer_->NextTick(), absl::InfiniteFuture());
   EXPECT_EQ(client_.waiting(), 0u);
+  EXPECT_EQ(writer_->stats().status_outdated, 1u);
+  EXPECT_EQ(writer_->stats().status_failed, 2u);
 }
 
 TEST_F(StatusTest, ANewerPatchOfAPodMergesIntoTheWaitingOne) {

@@ -147,7 +147,8 @@ inline constexpr MetricSpec kStatusPatches{"outboard_status_patches_total",
                                            MetricType::kCounter,
                                            {"result"},
                                            {},
-                                           "Patches of pod status: written, failed, dropped."};
+                                           "Patches of pod status: written, failed, dropped, "
+                                           "outdated (of a pod deleted or bound meanwhile)."};
 inline constexpr MetricSpec kEvents{
     "outboard_events_total",
     MetricType::kCounter,
