@@ -68,8 +68,9 @@ json Contents(const ClusterCache& cache) {
 }
 
 TEST(SyncTraceTest, EachStepGivesItsCache) {
+  const json trace = Trace();
   ClusterCache cache;
-  for (const json& step : Trace()["steps"]) {
+  for (const json& step : trace["steps"]) {
     ASSERT_EQ(cache.Apply(Message(step["request"]), absl::UnixEpoch()), absl::OkStatus())
         << step["what"];
     EXPECT_EQ(Contents(cache), step["cache"]) << step["what"];
