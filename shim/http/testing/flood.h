@@ -26,9 +26,9 @@ inline size_t ResidentBytes() {
 }
 
 // How much a process may grow while it is flooded: much less than what is sent, and with room for
-// what a sanitizer keeps of each byte.
+// what a sanitizer keeps of each byte (the thread sanitizer four times the memory that was used).
 #ifdef OUTBOARD_SANITIZED
-inline constexpr size_t kFloodedGrowth = size_t{128} << 20;
+inline constexpr size_t kFloodedGrowth = size_t{256} << 20;
 #else
 inline constexpr size_t kFloodedGrowth = size_t{16} << 20;
 #endif
