@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# heap_test.sh PROGRAM…: each one has jemalloc as its heap, with the settings of outboard_uses_jemalloc (CMakeLists.txt). Without them nothing fails,
-# but memory grows for weeks.
+# heap_test.sh PROGRAM…: each one has jemalloc as its heap, with the settings of outboard_uses_jemalloc
+# (CMakeLists.txt). Without them nothing fails, but memory grows for weeks.
 set -euo pipefail
 failed=0
 for program in "$@"; do

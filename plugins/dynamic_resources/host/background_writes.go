@@ -68,20 +68,19 @@ func (s *session) pushWrites() {
 	}
 }
 
-// takePushResults counts what became of writes, and logs those that the shim did not carry out. SUPERSEDED is normal: a write that takes longer than
-// writeInterval is requested again.
+// takePushResults counts what became of writes, and logs those that the shim did not carry out. SUPERSEDED is normal: a
+// write that takes longer than writeInterval is requested again.
 func (s *session) takePushResults(results []*pb.PushResult, warn *warnings) {
 	for _, result := range results {
 		effect := s.pushed[result.GetPushId()]
 		delete(s.pushed, result.GetPushId())
-		if effect != nil {
-			s.metrics.wrote(result)
-		}
-		outcome := result.GetOutcome()
-		if effect == nil || outcome == pb.PushResult_OUTCOME_APPLIED || outcome == pb.PushResult_OUTCOME_SUPERSEDED {
+		if effect == nil {
 			continue
 		}
-		warn.aboutWrite(effect, result)
+		s.metrics.wrote(result)
+		if outcome := result.GetOutcome(); outcome != pb.PushResult_OUTCOME_APPLIED && outcome != pb.PushResult_OUTCOME_SUPERSEDED {
+			warn.aboutWrite(effect, result)
+		}
 	}
 }
 

@@ -286,13 +286,17 @@ func (h *host) drain(timeout time.Duration) bool {
 
 // attemptsInFlight counts the attempts of all sessions.
 func (h *host) attemptsInFlight() uint32 {
+	return uint32(h.sum(func(s *session) int { return len(s.attempts) }))
+}
+
+// sum adds up what `of` returns for each session, which is locked.
+func (h *host) sum(of func(*session) int) (total int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	count := 0
 	for _, s := range h.sessions {
 		s.mu.Lock()
-		count += len(s.attempts)
+		total += of(s)
 		s.mu.Unlock()
 	}
-	return uint32(count)
+	return total
 }

@@ -26,7 +26,7 @@ const (
 
 // metrics are those of every plugin host (docs/metrics.md), and those of Go's runtime. Threading: thread-safe. Nil: off.
 type metrics struct {
-	registry  *prometheus.Registry
+	page      http.Handler // all of them, as text
 	durations *prometheus.HistogramVec
 	writes    *prometheus.CounterVec
 }
@@ -37,8 +37,9 @@ func newMetrics(h *host) *metrics {
 	gauge := func(name, help string, labels prometheus.Labels, value func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, value)
 	}
+	registry := prometheus.NewRegistry()
 	m := &metrics{
-		registry: prometheus.NewRegistry(),
+		page: promhttp.HandlerFor(registry, promhttp.HandlerOpts{}),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: prefix + "plugin_duration_seconds", Help: "Time that a plugin took at a point for a pod; at Filter and Score for all its nodes.",
 			Buckets: prometheus.ExponentialBuckets(1e-6, 2, 22), // outboard-host's.
@@ -48,7 +49,7 @@ func newMetrics(h *host) *metrics {
 			Help: "Background writes of plugins that the shim answered, by outcome: applied, forbidden, conflict, superseded, unknown, failed.",
 		}, []string{"plugin", "outcome"}),
 	}
-	m.registry.MustRegister(
+	registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), m.durations, m.writes,
 		gauge("outboard_build_info", "1 for the build that runs.", prometheus.Labels{"version": h.build}, func() float64 { return 1 }),
 		gauge(prefix+"sessions", "Number of sessions of shims that are connected to an instance.", instance, func() float64 { return float64(h.connectedSessions()) }),
@@ -87,17 +88,13 @@ func (m *metrics) wrote(result *pb.PushResult) {
 }
 
 // connectedSessions counts the shims with a Sync stream.
-func (h *host) connectedSessions() (count int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, s := range h.sessions {
-		s.mu.Lock()
-		if s.cancel != nil {
-			count++
+func (h *host) connectedSessions() int {
+	return h.sum(func(s *session) int {
+		if s.cancel == nil {
+			return 0
 		}
-		s.mu.Unlock()
-	}
-	return count
+		return 1
+	})
 }
 
 // ServeHTTP answers GET /metrics. No request has a body.
@@ -111,7 +108,7 @@ func (m *metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path != "/metrics":
 		http.NotFound(w, r)
 	default:
-		promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
+		m.page.ServeHTTP(w, r)
 	}
 }
 
