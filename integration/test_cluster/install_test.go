@@ -263,7 +263,7 @@ func (i *installation) runs(name string) {
 	})
 }
 
-// runPod creates a further pod for Outboard and waits until it runs.
+// runPod creates a further pod for Outboard, waits until it runs and deletes it: a kubelet runs no more than 110.
 func (i *installation) runPod() {
 	i.Helper()
 	i.pods++
@@ -278,6 +278,9 @@ func (i *installation) runPod() {
 		i.Fatal(err)
 	}
 	i.runs(pod.Name)
+	if err := i.client.CoreV1().Pods("default").Delete(i.Context(), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
+		i.Fatal(err)
+	}
 }
 
 // isUpgraded replaces all images with `kubectl set image` while pods are created one after the other. The new images have

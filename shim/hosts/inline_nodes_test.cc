@@ -226,6 +226,7 @@ TEST_F(InlineNodesTest, ADeadInstanceIsDetectedWithAndWithoutACall) {
   fakes_["a"]->Kill();
   Schedule("p1");
   EXPECT_THAT(effects_.bound, IsEmpty());
+  scheduler_.Tick(SteadyNow() + absl::Seconds(5));
   EXPECT_THAT(effects_.failed, SizeIs(1));
   Until("the call reported it", [&] { return lost_.size() == 1; });
   EXPECT_FALSE(hosts_.AllReady());
@@ -246,6 +247,7 @@ TEST_F(InlineNodesTest, AnAnswerThatCannotBeReadIsRefused) {
       });
   Schedule("p1");
   EXPECT_THAT(effects_.bound, IsEmpty());
+  scheduler_.Tick(SteadyNow() + absl::Seconds(5));
   EXPECT_THAT(effects_.failed, ElementsAre(::testing::HasSubstr("\"inline\" did not answer")));
   EXPECT_EQ(Serving(), "a") << "one bad answer does not replace it";
 }

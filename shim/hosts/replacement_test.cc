@@ -323,6 +323,7 @@ TEST_F(ReplacementTest, AnInstanceThatDoesNotAnswerIsHeldBackUntilItAnswersAProb
   now_ += absl::Seconds(10);
   RunOnce();
   EXPECT_TRUE(scheduler_.ScheduleOne(now_));
+  RunOnce();
   EXPECT_THAT(effects_.failed, SizeIs(4));
   EXPECT_EQ(fakes_["a"]->Count<CycleRequest>(), calls);
   // One more failure after a probe opens the breaker again.

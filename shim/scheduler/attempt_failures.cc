@@ -94,10 +94,8 @@ void AttemptFailures::FailError(std::unique_ptr<Attempt> attempt, const std::str
 void AttemptFailures::FailHostUnavailable(std::unique_ptr<Attempt> attempt,
                                           const std::string& host_name, const absl::Status& status,
                                           absl::Time now) {
-  const std::string message =
-      absl::StrCat("plugin host \"", host_name, "\" did not answer: ", status.message());
+  const std::string message = NoAnswerFrom(host_name, status);
   if (attempt->is_external()) return EndExternal(*attempt, absl::UnavailableError(message));
-  LOG(WARNING) << "Pod " << attempt->pod->key() << " is parked: " << message;
   attempt->failed_host = host_name;
   Requeue(std::move(attempt), AttemptResult::kHostUnavailable, message, now);
 }
@@ -132,13 +130,14 @@ void AttemptFailures::Requeue(std::unique_ptr<Attempt> attempt, AttemptResult re
     if (found_nothing && state_.skipper != nullptr) state_.skipper->Failed(uid, now);
   }
   const std::optional<std::string> nominated = RenewNomination(*attempt, *current, result);
-  state_.actions->RecordFailed(*current, profile, message, now);
-  state_.actions->PatchStatus(
-      *current,
-      PodScheduledFalse{
-          result == AttemptResult::kUnschedulable ? kReasonUnschedulable : kReasonSchedulerError,
-          message},
-      nominated, now);
+  if (result == AttemptResult::kHostUnavailable && !state_.options.single_attempt) {
+    parked_pods_.Add(*current, attempt->failed_host, message, now);
+  } else {
+    const char* const reason =
+        result == AttemptResult::kUnschedulable ? kReasonUnschedulable : kReasonSchedulerError;
+    state_.actions->RecordFailed(*current, profile, message, now);
+    state_.actions->PatchStatus(*current, PodScheduledFalse{reason, message}, nominated, now);
+  }
   OUTBOARD_FAIL_POINT(pod_requeued);
 }
 

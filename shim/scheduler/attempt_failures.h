@@ -12,6 +12,7 @@
 #include "shim/framework/fit_error.h"
 #include "shim/scheduler/attempt.h"
 #include "shim/scheduler/host_calls.h"
+#include "shim/scheduler/parked_pods.h"
 #include "shim/scheduler/queueing_hints.h"
 #include "shim/scheduler/scheduler_state.h"
 
@@ -20,19 +21,22 @@ namespace outboard::scheduler {
 class PermitWaits;
 
 // Each Fail… ends the attempt at the hosts and for the observer, and writes an event and a
-// condition of the pod; the end of an external attempt is only reported to the scheduler that asked
-// for it. The caller must have released the attempt's node before.
+// condition of the pod (for a parked pod, ParkedPods writes them later); the end of an external
+// attempt is only reported to the scheduler that asked for it. The caller must have released the
+// attempt's node before.
 //
 // Threading: the scheduling thread.
 class AttemptFailures {
  public:
   // `algorithm`: its last answer also covers the pods in Attempt::rejected_with.
   AttemptFailures(SchedulerState* state, HostCalls* host_calls, QueueingHints* hints,
-                  PermitWaits* waits, const framework::Algorithm* algorithm)
+                  PermitWaits* waits, ParkedPods* parked_pods,
+                  const framework::Algorithm* algorithm)
       : state_(*state),
         host_calls_(*host_calls),
         hints_(*hints),
         waits_(*waits),
+        parked_pods_(*parked_pods),
         algorithm_(*algorithm) {}
 
   void FailUnschedulable(std::unique_ptr<Attempt> attempt, const framework::Diagnosis& diagnosis,
@@ -70,6 +74,7 @@ class AttemptFailures {
   HostCalls& host_calls_;
   QueueingHints& hints_;
   PermitWaits& waits_;
+  ParkedPods& parked_pods_;
   const framework::Algorithm& algorithm_;
 };
 

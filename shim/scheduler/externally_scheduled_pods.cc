@@ -65,8 +65,7 @@ absl::Status ExternallyScheduledPods::EndCalls(const framework::ProfilePlan& pla
     state_.observer->OnProtocolError(failed, client->instance(), status);
     host_calls_.OnHostCallEnded(failed, framework::HostCall::kAlgorithm, status, now);
   }
-  return absl::UnavailableError(
-      absl::StrCat("plugin host \"", failed, "\" did not answer: ", status.message()));
+  return absl::UnavailableError(NoAnswerFrom(failed, status));
 }
 
 absl::Status ExternallyScheduledPods::End(const framework::ProfilePlan& plan,

@@ -308,6 +308,7 @@ TEST_F(GroupPlacementsTest, AWrongAnswerParksThePodForTheHostThatGaveIt) {
   generated_.mutable_placements()->mutable_placements(0)->mutable_nodes()->add_slots(9);
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(errors_.all, ElementsAre(HasSubstr("racks: Placement \"rack-1\" names slot 9")));
+  scheduler_.Tick(now_ + absl::Seconds(5));
   ASSERT_THAT(effects_.failures, SizeIs(1));
   EXPECT_THAT(effects_.failures[0], HasSubstr("racks"));
   EXPECT_THAT(effects_.binds, IsEmpty());

@@ -7,9 +7,10 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "shim/framework/answer_check.h"
 #include "shim/scheduler/host_calls.h"
+#include "shim/scheduler/parked_pods.h"
 #include "shim/scheduler/preemption_tracker.h"
 #include "shim/scheduler/scheduler_state.h"
 
@@ -67,14 +68,13 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
   for (const size_t i : indices) uids.push_back(pods[i]->uid());
   const absl::StatusOr<v1beta1::PreEnqueueResponse> answer =
       host_calls_.PreEnqueue(plan, point, uids, now);
-  auto& unanswered = state_.hosts[point.host_name].unanswered_pre_enqueue;
   for (size_t k = 0; k < indices.size(); ++k) {
     queue::PreEnqueueResult& result = (*results)[indices[k]];
-    if (answer.ok()) unanswered.erase(uids[k]);
     if (result.kind == Kind::kUnavailable) continue;
     if (!answer.ok()) {
       result = {Kind::kUnavailable, "", "", point.host_name};
-      unanswered.insert(uids[k]);
+      parked_pods_.Add(*pods[indices[k]]->pod, point.host_name,
+                       framework::CutText(NoAnswerFrom(point.host_name, answer.status())), now);
       continue;
     }
     const v1beta1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
@@ -84,20 +84,6 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
     if (result.kind == Kind::kGated && (*positions)[indices[k]] <= position) continue;
     (*positions)[indices[k]] = position;
     result = {Kind::kGated, status.plugin(), absl::StrJoin(status.reasons(), ", "), ""};
-  }
-}
-
-void QueueCalls::ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host,
-                                            absl::Time now) {
-  const std::string message =
-      absl::StrCat("plugin host \"", name, "\" did not answer: the host is unavailable");
-  for (const std::string& uid : std::exchange(host->unanswered_pre_enqueue, {})) {
-    const queue::QueuedPod* const pod = state_.queue.Find(uid);
-    if (pod == nullptr || pod->place != queue::Place::kParked) continue;
-    LOG(WARNING) << "Pod " << pod->pod->key() << " is parked: " << message;
-    state_.actions->RecordFailed(*pod->pod, pod->pod->pod.scheduler_name(), message, now);
-    state_.actions->PatchStatus(*pod->pod, PodScheduledFalse{kReasonSchedulerError, message},
-                                std::nullopt, now);
   }
 }
 
@@ -156,8 +142,6 @@ absl::Time QueueCalls::NextWakeup(const HostRecord& host) const {
   absl::Time next = absl::InfiniteFuture();
   if (host.is_here() && !host.missing_sort_keys.empty())
     next = std::min(next, host.sort_keys_asked + kSortKeysRetry);
-  if (!host.is_here() && !host.unanswered_pre_enqueue.empty())
-    next = std::min(next, host.unavailable_since + state_.options.host_grace);
   return next;
 }
 

@@ -15,6 +15,7 @@
 namespace outboard::scheduler {
 
 class HostCalls;
+class ParkedPods;
 class PreemptionTracker;
 struct HostRecord;
 struct SchedulerState;
@@ -26,8 +27,12 @@ struct SchedulerState;
 // Threading: the scheduling thread; a call blocks it for at most the queue deadline.
 class QueueCalls final : public queue::PreEnqueueGate {
  public:
-  QueueCalls(SchedulerState* state, HostCalls* host_calls, PreemptionTracker* preemption)
-      : state_(*state), host_calls_(*host_calls), preemption_(*preemption) {}
+  QueueCalls(SchedulerState* state, HostCalls* host_calls, PreemptionTracker* preemption,
+             ParkedPods* parked_pods)
+      : state_(*state),
+        host_calls_(*host_calls),
+        preemption_(*preemption),
+        parked_pods_(*parked_pods) {}
 
   // Asks hosts for the pods' sort keys, where their profiles have QueueSort.
   void UpdateSortKeys(absl::Span<const kube::PodPtr> pods, absl::Time now);
@@ -35,8 +40,6 @@ class QueueCalls final : public queue::PreEnqueueGate {
   void OnHostReplaced(const std::string& name, HostRecord* host);
   // Retries missing and outdated sort keys, at most once a second.
   void RetryMissingSortKeys(HostRecord* host, absl::Time now);
-  // Writes the event that RecordFailed writes for attempts, for pods that PreEnqueue parked.
-  void ReportUnansweredPreEnqueue(const std::string& name, HostRecord* host, absl::Time now);
   // When one of the above is due for the host; in the past: now.
   absl::Time NextWakeup(const HostRecord& host) const;
 
@@ -59,6 +62,7 @@ class QueueCalls final : public queue::PreEnqueueGate {
   SchedulerState& state_;
   HostCalls& host_calls_;
   PreemptionTracker& preemption_;
+  ParkedPods& parked_pods_;
 };
 
 }  // namespace outboard::scheduler

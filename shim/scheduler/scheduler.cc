@@ -29,12 +29,13 @@ Scheduler::Scheduler(const SchedulerOptions& options, queue::QueueOptions queue_
                      ClusterActions* actions, Observer* observer,
                      queue::QueueObserver* queue_observer, absl::Time now)
     : hints_(&state_, &host_calls_),
-      queue_calls_(&state_, &host_calls_, &preemption_),
+      queue_calls_(&state_, &host_calls_, &preemption_, &parked_pods_),
       state_(options, queue_options, actions, observer, &queue_calls_, &hints_, queue_observer,
              now),
+      parked_pods_(&state_),
       algorithm_(&state_.cluster),
       host_calls_(&state_),
-      failures_(&state_, &host_calls_, &hints_, &waits_, &algorithm_),
+      failures_(&state_, &host_calls_, &hints_, &waits_, &parked_pods_, &algorithm_),
       waits_(&state_, &host_calls_, &failures_, &binding_),
       binding_(&state_, &host_calls_, &failures_, &waits_, &events_),
       preemption_(&state_, &failures_, &waits_, &binding_),
@@ -191,13 +192,9 @@ bool Scheduler::IsInAPlan(const std::string& host) const {
 }
 
 void Scheduler::Tick(absl::Time now) {
+  // Before parked pods return to the queue.
+  parked_pods_.Report(now);
   for (auto& [name, host] : state_.hosts) {
-    if (host.is_here()) {
-      if (state_.queue.counts().parked == 0) host.unanswered_pre_enqueue.clear();
-    } else if (!host.unanswered_pre_enqueue.empty() &&
-               now - host.unavailable_since >= state_.options.host_grace) {
-      queue_calls_.ReportUnansweredPreEnqueue(name, &host, now);
-    }
     // After a reload no profile may use the host for which pods wait.
     if (state_.queue.counts().parked > 0 && !IsInAPlan(name)) state_.queue.HostReturned(name, now);
     if (host.client == nullptr) continue;
@@ -221,7 +218,7 @@ void Scheduler::Tick(absl::Time now) {
 
 absl::Time Scheduler::NextWakeup(absl::Time now) const {
   absl::Time next = std::min({waits_.NextWakeup(), binding_.NextWakeup(), state_.queue.NextWakeup(),
-                              host_calls_.NextWakeup()});
+                              host_calls_.NextWakeup(), parked_pods_.NextWakeup()});
   if (state_.queue.counts().parked > 0) next = std::min(next, now + kParkedPodsRetry);
   for (const auto& [name, host] : state_.hosts) {
     next = std::min(next, std::max(now, queue_calls_.NextWakeup(host)));

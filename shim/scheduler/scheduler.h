@@ -23,6 +23,7 @@
 #include "shim/scheduler/cluster_event_handler.h"
 #include "shim/scheduler/host_calls.h"
 #include "shim/scheduler/object_writes.h"
+#include "shim/scheduler/parked_pods.h"
 #include "shim/scheduler/permit_waits.h"
 #include "shim/scheduler/preemption_tracker.h"
 #include "shim/scheduler/push_results.h"
@@ -155,6 +156,7 @@ class Scheduler final {
   QueueingHints hints_;
   QueueCalls queue_calls_;
   SchedulerState state_;
+  ParkedPods parked_pods_;
   framework::Algorithm algorithm_;
   HostCalls host_calls_;
   AttemptFailures failures_;

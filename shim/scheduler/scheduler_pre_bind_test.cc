@@ -255,6 +255,7 @@ TEST_F(PreBindTest, AnEffectOfAnUnknownKindIsReportedAndThePodRetried) {
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
   EXPECT_THAT(host_.unreserved, SizeIs(1));
   EXPECT_EQ(observer_.errors, 1);
+  Pass(absl::Seconds(5));
   EXPECT_THAT(effects_.failures,
               ElementsAre(HasSubstr("Reserve of VolumeBinding names effect \"e1\", of a kind that "
                                     "this shim does not know")));
@@ -481,6 +482,7 @@ TEST_F(PreBindTest, RefusesToTouchWhatIsNotThePods) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.writes, IsEmpty());
   EXPECT_THAT(effects_.binds, IsEmpty());
+  Pass(absl::Seconds(5));
   EXPECT_THAT(effects_.failures, SizeIs(1));
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));
 }
@@ -510,6 +512,7 @@ TEST_F(PreBindTest, AnotherTenantsVolumeIsNotClaimed) {
   ASSERT_TRUE(scheduler_.ScheduleOne(now_));
   EXPECT_THAT(effects_.writes, IsEmpty());
   EXPECT_THAT(effects_.binds, IsEmpty());
+  Pass(absl::Seconds(5));
   EXPECT_THAT(effects_.failures, ElementsAre(::testing::HasSubstr("reserved for claim tenant/")));
   EXPECT_EQ(observer_.errors, 1);
   EXPECT_FALSE(scheduler_.cluster()->IsAssumed("p"));

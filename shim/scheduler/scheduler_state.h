@@ -63,8 +63,6 @@ struct HostRecord {
   // the last retry.
   absl::flat_hash_set<std::string> missing_sort_keys;
   absl::Time sort_keys_asked = absl::InfinitePast();
-  // Uids of pods without an answer at PreEnqueue and without an event about it; some may be gone.
-  absl::flat_hash_set<std::string> unanswered_pre_enqueue;
 
   // Scheduler::Tick: the last retry of pods that are parked although the host is here.
   absl::Time parked_pods_checked = absl::InfinitePast();
