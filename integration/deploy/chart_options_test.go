@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -375,6 +376,39 @@ func TestTheChartsSizes(t *testing.T) {
 		if got, limit := memory(fmt.Sprintf("{size: large, resources: {%s: {limits: {memory: 100Gi}}}}", name), name); got != request || limit != 100<<30 {
 			t.Errorf("%s: requests %d bytes, limited to %d, with another limit", name, got, limit)
 		}
+	}
+}
+
+// An upgrade restarts the shims if a field that waits for a restart changes, and for no other field.
+func TestTheChartRestartsForFieldsThatWaitForIt(t *testing.T) {
+	config := func(scheduler, shim string) string {
+		return "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nleaderElection: {leaderElect: false}\n" + scheduler +
+			"\n---\napiVersion: outboard.dev/v1alpha1\nkind: ShimConfiguration\n" + shim
+	}
+	hash := func(values map[string]any) string {
+		all, _ := release(t, values, "outboard", namespace)
+		return as[appsv1.Deployment](t, find(t, all, "Deployment", "outboard-shim")).Spec.Template.Annotations[restartFields]
+	}
+	of := func(text string) string { return hash(map[string]any{"config": text}) }
+	before := of(config("profiles: [{schedulerName: a}]", "hosts: []"))
+	if before == "" {
+		t.Fatal("no hash")
+	}
+	if of(config("profiles: [{schedulerName: b}]\npercentageOfNodesToScore: 5", "hosts: [{name: main}]")) != before {
+		t.Error("fields that are reloaded restart the shims")
+	}
+	// The field before the first dot, of each row of the reference that says that the shim does not reload it.
+	rows := regexp.MustCompile("(?m)^\\| `([A-Za-z]+)[^|]*\\|[^|]*\\| no \\|").FindAllStringSubmatch(read(t, "docs/configuration.md"), -1)
+	if len(rows) < 20 {
+		t.Fatalf("only %d fields of docs/configuration.md wait for a restart", len(rows))
+	}
+	for _, row := range rows {
+		if after := of(config("profiles: [{schedulerName: a}]\n", "hosts: []\n"+row[1]+": {x: 1}\n")); after == before {
+			t.Errorf("%s waits for a restart, but an upgrade that changes it restarts nothing", row[1])
+		}
+	}
+	if got := hash(map[string]any{"existingConfigMap": "mine"}); got != "" {
+		t.Errorf("the hash of a ConfigMap that the chart does not have: %s", got)
 	}
 }
 

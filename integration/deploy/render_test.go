@@ -21,7 +21,11 @@ import (
 	"outboard.dev/integration/deploy"
 )
 
-const namespace = "outboard-system"
+const (
+	namespace = "outboard-system"
+	// restartFields is an annotation of the chart: a hash of the configuration's fields that wait for a restart.
+	restartFields = "outboard.dev/restart-fields"
+)
 
 // installation is one way to install Outboard, by kustomize and by Helm.
 type installation struct {
@@ -170,7 +174,8 @@ func key(object *unstructured.Unstructured) string {
 	return fmt.Sprintf("%s %s/%s", object.GroupVersionKind(), object.GetNamespace(), object.GetName())
 }
 
-// byKey normalizes what has no order. Comments of a configuration are ignored.
+// byKey normalizes what has no order, and leaves out the hash that only the chart has. Comments of a configuration are
+// ignored.
 func byKey(t testing.TB, all []*unstructured.Unstructured) map[string]any {
 	t.Helper()
 	out := map[string]any{}
@@ -178,6 +183,7 @@ func byKey(t testing.TB, all []*unstructured.Unstructured) map[string]any {
 		if out[key(object)] != nil {
 			t.Errorf("twice: %s", key(object))
 		}
+		unstructured.RemoveNestedField(object.Object, "spec", "template", "metadata", "annotations", restartFields)
 		out[key(object)] = object.Object
 	}
 	return out

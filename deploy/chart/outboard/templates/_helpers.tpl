@@ -97,6 +97,20 @@ subjects:
 {{ tpl (.Values.config | default (.Files.Get (printf "files/config-%s.yaml" .Values.mode))) . }}
 {{- end }}
 
+{{- /* A hash of the configuration's fields that wait for a restart: `helm upgrade` restarts the shims if one of them
+       changes, and only then. docs/configuration.md has the same fields. */}}
+{{- define "outboard.restartFields" -}}
+{{- $fields := dict }}
+{{- range regexSplit "(?m)^---\\s*$" (include "outboard.config" .) -1 }}
+{{- $document := fromYaml . }}
+{{- range list "leaderElection" "clientConnection" "podInitialBackoffSeconds" "podMaxBackoffSeconds" "servingAddress"
+    "secureServing" "extender" "explainMemoryMiB" "allowedEnvironmentVariables" "featureGates" }}
+{{- if hasKey $document . }}{{- $_ := set $fields . (get $document .) }}{{- end }}
+{{- end }}
+{{- end }}
+{{- $fields | toJson | sha256sum | trunc 16 }}
+{{- end }}
+
 {{- /* The first profile, as pods name it. */}}
 {{- define "outboard.schedulerName" -}}
 {{- if .Values.config -}}
