@@ -13,6 +13,12 @@
 #include "shim/scheduler/cluster_actions.h"
 
 namespace outboard::scheduler {
+namespace {
+
+// Each report looks at all pods that are not reported yet.
+constexpr absl::Duration kReportEvery = absl::Milliseconds(100);
+
+}  // namespace
 
 std::string NoAnswerFrom(const std::string& host, const absl::Status& status) {
   return absl::StrCat("plugin host \"", host, "\" did not answer: ", status.message());
@@ -46,6 +52,7 @@ void ParkedPods::Report(absl::Time now) {
       due.emplace_back(pod, std::move(it->second.message));
     unreported_.erase(it++);
   }
+  next_report_ = std::max(next_report_, now + kReportEvery);
   absl::c_sort(due,
                [](const auto& a, const auto& b) { return a.first->sequence < b.first->sequence; });
   for (const auto& [info, message] : due) {
