@@ -18,10 +18,6 @@ class ParkedPodsTest : public SeveralHostsTest {
     hosts_["b"].filter = answers_;
     scheduler_.OnProbeAnswered("b", now_);
   }
-  void Pass(absl::Duration duration) {
-    now_ += duration;
-    scheduler_.Tick(now_);
-  }
   // Once for each pod of the queue.
   void Schedule() {
     while (scheduler_.ScheduleOne(now_)) {

@@ -1,10 +1,6 @@
 #include "shim/scheduler/queue_calls.h"
 
-#include <glog/logging.h>
-
-#include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_join.h"
@@ -68,13 +64,14 @@ void QueueCalls::AskPreEnqueue(const framework::ProfilePlan& plan,
   for (const size_t i : indices) uids.push_back(pods[i]->uid());
   const absl::StatusOr<v1beta1::PreEnqueueResponse> answer =
       host_calls_.PreEnqueue(plan, point, uids, now);
+  const std::string no_answer =
+      answer.ok() ? "" : framework::CutText(NoAnswerFrom(point.host_name, answer.status()));
   for (size_t k = 0; k < indices.size(); ++k) {
     queue::PreEnqueueResult& result = (*results)[indices[k]];
     if (result.kind == Kind::kUnavailable) continue;
     if (!answer.ok()) {
       result = {Kind::kUnavailable, "", "", point.host_name};
-      parked_pods_.Add(*pods[indices[k]]->pod, point.host_name,
-                       framework::CutText(NoAnswerFrom(point.host_name, answer.status())), now);
+      parked_pods_.Add(*pods[indices[k]]->pod, point.host_name, no_answer, now);
       continue;
     }
     const v1beta1::PluginStatus& status = answer->verdicts(static_cast<int>(k));
@@ -139,10 +136,8 @@ void QueueCalls::RetryMissingSortKeys(HostRecord* host, absl::Time now) {
 }
 
 absl::Time QueueCalls::NextWakeup(const HostRecord& host) const {
-  absl::Time next = absl::InfiniteFuture();
-  if (host.is_here() && !host.missing_sort_keys.empty())
-    next = std::min(next, host.sort_keys_asked + kSortKeysRetry);
-  return next;
+  if (!host.is_here() || host.missing_sort_keys.empty()) return absl::InfiniteFuture();
+  return host.sort_keys_asked + kSortKeysRetry;
 }
 
 }  // namespace outboard::scheduler

@@ -40,7 +40,7 @@ class QueueCalls final : public queue::PreEnqueueGate {
   void OnHostReplaced(const std::string& name, HostRecord* host);
   // Retries missing and outdated sort keys, at most once a second.
   void RetryMissingSortKeys(HostRecord* host, absl::Time now);
-  // When one of the above is due for the host; in the past: now.
+  // When that is due for the host; in the past: now.
   absl::Time NextWakeup(const HostRecord& host) const;
 
   // queue::PreEnqueueGate:

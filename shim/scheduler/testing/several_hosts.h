@@ -184,6 +184,10 @@ class SeveralHostsTest : public ::testing::Test {
   }
   std::vector<std::string> Log() { return std::exchange(log_, {}); }
 
+  void Pass(absl::Duration duration) {
+    now_ += duration;
+    scheduler_.Tick(now_);
+  }
   void AddPod(const std::string& name, int32_t priority = 0, const std::string& node = "") {
     auto pod = std::make_shared<kube::PodObject>();
     pod->pod.set_uid("uid-" + name);
