@@ -23,10 +23,10 @@ constexpr absl::Duration kLongestSleep = absl::Seconds(1);
 // Busy turns of the loop longer than this are logged: dozens of cycles would fit into this time.
 constexpr absl::Duration kLongTurn = absl::Milliseconds(5);
 // How long a stopping process waits for binds in flight, and then for events. Together less than
-// the terminationGracePeriodSeconds of the shipped manifests, 30 s. A busy API server may leave
-// events of 20 s to be written.
+// the terminationGracePeriodSeconds of the shipped manifests, 60 s. A busy API server may leave
+// events of 40 s to be written; the next leader does not wait for them.
 constexpr absl::Duration kBindDrain = absl::Seconds(5);
-constexpr absl::Duration kEventDrain = absl::Seconds(20);
+constexpr absl::Duration kEventDrain = absl::Seconds(50);
 // As in kube-scheduler: /livez fails if the loss of the lease was not noticed for this long.
 constexpr absl::Duration kLeaseTolerance = absl::Seconds(20);
 // No turn of the scheduling thread takes as long: calls of hosts have deadlines of about a second.
