@@ -68,6 +68,30 @@ func InstallTool(ctx context.Context, folder, module string, progress func(forma
 	return program, goInstall(ctx, program, module, progress, variables...)
 }
 
+// BuildTool builds the program of a folder of this repository that is a Go module of its own, as a file of
+// ToolsDirectory. Go builds it again only if something of it changed.
+func BuildTool(ctx context.Context, name, folder string, progress func(format string, args ...any)) (program string, err error) {
+	dir, unlock, err := lockTools()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	root, err := Repository()
+	if err != nil {
+		return "", err
+	}
+	program = filepath.Join(dir, name)
+	if !isExecutable(program) {
+		progress("building %s (the first time takes minutes)", name)
+	}
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
+	cmd.Dir = filepath.Join(root, folder)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build in %s: %w\n%s", folder, err, out)
+	}
+	return program, nil
+}
+
 // goInstall builds a program outside this module, from exactly the versions in its own go.mod, unless it exists.
 func goInstall(ctx context.Context, program, module string, progress func(format string, args ...any), variables ...string) error {
 	if isExecutable(program) {

@@ -23,7 +23,8 @@ var clusterScoped = map[string]bool{
 	"Node": true, "Namespace": true, "PriorityClass": true, "FlowSchema": true, "ClusterRole": true,
 	"ClusterRoleBinding": true, "PersistentVolume": true, "StorageClass": true, "RuntimeClass": true,
 	"CustomResourceDefinition": true, "DeviceClass": true, "ResourceSlice": true, "StaticIPPool": true, "StaticIPReservation": true,
-	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true,
+	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "ValidatingWebhookConfiguration": true,
+	"MutatingWebhookConfiguration": true,
 }
 
 // Resource returns the client for an object's kind, in the object's namespace or else in the given one.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 )
 
-// Published reads a file of a Go module of exactly this version, such as the CustomResourceDefinitions that a project
-// publishes. The module is downloaded to Go's module cache, and checked against Go's checksum database.
-func Published(ctx context.Context, module, version, file string) (string, error) {
+// ModuleFolder returns where the files of a Go module of exactly this version are. The module is downloaded to Go's module
+// cache, and checked against Go's checksum database.
+func ModuleFolder(ctx context.Context, module, version string) (string, error) {
 	command := exec.CommandContext(ctx, "go", "mod", "download", "-json", module+"@"+version)
 	command.Dir = os.TempDir() // Outside of any module, whose requirements would matter.
 	out, err := command.Output()
@@ -19,6 +19,15 @@ func Published(ctx context.Context, module, version, file string) (string, error
 	if jsonErr := json.Unmarshal(out, &downloaded); jsonErr != nil || downloaded.Dir == "" {
 		return "", fmt.Errorf("%s@%s: %v %v %s", module, version, err, jsonErr, downloaded.Error)
 	}
-	text, err := os.ReadFile(filepath.Join(downloaded.Dir, filepath.FromSlash(file)))
+	return downloaded.Dir, nil
+}
+
+// Published reads a file of a module's version, such as the CustomResourceDefinitions that a project publishes.
+func Published(ctx context.Context, module, version, file string) (string, error) {
+	folder, err := ModuleFolder(ctx, module, version)
+	if err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(file)))
 	return string(text), err
 }

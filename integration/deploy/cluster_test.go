@@ -30,6 +30,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
 
+	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -53,8 +54,10 @@ type cluster struct {
 	client   kubernetes.Interface
 	dynamic  dynamic.Interface
 	warnings *warnings
-	hosts    *networkHosts // once they were started
-	shims    []*controlplane.Process
+	// mountSecrets fills the folders of the Secrets of hosts and shims; by default with a new authority's certificates.
+	mountSecrets func(host, shim, serverName string) error
+	hosts        *networkHosts // once they were started
+	shims        []*controlplane.Process
 	// The two documents of the configuration of the shim that was started last.
 	scheduler, shim map[string]any
 }
@@ -66,7 +69,7 @@ func newCluster(t *testing.T) *cluster {
 
 func newClusterOf(t *testing.T, options controlplane.Options) *cluster {
 	t.Helper()
-	c := &cluster{T: t, warnings: &warnings{}, ControlPlane: controlplane.ForTest(t, options)}
+	c := &cluster{T: t, warnings: &warnings{}, ControlPlane: controlplane.ForTest(t, options), mountSecrets: controlplane.WriteHostSecrets}
 	restConfig, err := c.RESTConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -148,7 +151,9 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 				c.applyMonitors("PodMonitor", "podmonitor")
 			}
 			if strings.HasSuffix(i.name, "-certified") {
-				c.applyCertManager()
+				if err := certmanager.ApplyResources(t.Context(), c.ControlPlane); err != nil {
+					t.Fatal(err)
+				}
 			}
 			all := kustomized(t, i.name)
 			c.bring(all)
@@ -295,23 +300,6 @@ spec:
 		_, err := monitors.List(c.Context(), metav1.ListOptions{})
 		return err
 	})
-}
-
-// applyCertManager makes the API server serve cert-manager's resources, with the schemas that it publishes.
-func (c *cluster) applyCertManager() {
-	c.Helper()
-	for _, kind := range []string{"certificates", "issuers"} {
-		text, err := controlplane.Published(c.Context(), "github.com/cert-manager/cert-manager", "v1.20.0", "deploy/crds/cert-manager.io_"+kind+".yaml")
-		if err != nil {
-			c.Fatal(err)
-		}
-		c.applyAll(text)
-		resource := c.dynamic.Resource(schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: kind})
-		c.eventually(func() error {
-			_, err := resource.List(c.Context(), metav1.ListOptions{})
-			return err
-		})
-	}
 }
 
 // refusesOthers: a pod that is not restricted is rejected.

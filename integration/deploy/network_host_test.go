@@ -61,7 +61,7 @@ func (c *cluster) startNetworkHosts(bin string, shim map[string]any) *networkHos
 	for i, of := range shim["hosts"].([]any) {
 		tls := of.(map[string]any)["tls"].(map[string]any)
 		if i == 0 {
-			if err := controlplane.WriteHostSecrets(n.secret, files, tls["serverName"].(string)); err != nil {
+			if err := c.mountSecrets(n.secret, files, tls["serverName"].(string)); err != nil {
 				c.Fatal(err)
 			}
 		}
@@ -188,6 +188,23 @@ func (n *networkHosts) run(name, program string, arguments []string, host *netwo
 			return
 		case <-time.After(time.Second): // A kubelet's first pause is longer.
 		}
+	}
+}
+
+// restart ends the processes of all hosts, which start again, and returns when they have ended.
+func (n *networkHosts) restart() {
+	n.mutex.Lock()
+	var running []*controlplane.Process
+	for _, host := range n.pods {
+		for _, process := range host.processes {
+			if !process.HasEnded() {
+				running = append(running, process)
+			}
+		}
+	}
+	n.mutex.Unlock()
+	for _, process := range running {
+		process.Kill()
 	}
 }
 

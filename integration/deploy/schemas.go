@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
 )
 
@@ -21,8 +22,8 @@ const definitionPrefix = "#/definitions/"
 
 // publishedCRDs are files of modules with the CustomResourceDefinitions of others that the manifests use.
 var publishedCRDs = []struct{ module, version, file string }{
-	{"github.com/cert-manager/cert-manager", "v1.20.0", "deploy/crds/cert-manager.io_certificates.yaml"},
-	{"github.com/cert-manager/cert-manager", "v1.20.0", "deploy/crds/cert-manager.io_issuers.yaml"},
+	{certmanager.Module, certmanager.Version, "deploy/crds/cert-manager.io_certificates.yaml"},
+	{certmanager.Module, certmanager.Version, "deploy/crds/cert-manager.io_issuers.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
 	{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
 }
