@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
+	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
 	"outboard.dev/integration/operations"
 	testcluster "outboard.dev/integration/test_cluster"
@@ -78,16 +79,16 @@ func TestInstall(t *testing.T) {
 	began := time.Now()
 	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images, DNS: true})
 	t.Logf("2 nodes with the images are Ready after %v", time.Since(began).Round(time.Second))
+	if err := certmanager.Start(t.Context(), c.ControlPlane, t.Logf); err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range []struct {
 		name            string
 		workloads       []string
 		install, remove func(*installation)
 	}{
 		{"sidecar", []string{"deployment/outboard-shim"}, applied("sidecar"), deleted("sidecar")},
-		{"mtls", []string{"deployment/outboard-host", "deployment/outboard-shim"}, func(i *installation) {
-			i.createSecrets()
-			applied("mtls")(i)
-		}, deleted("mtls")},
+		{"mtls-certified", []string{"deployment/outboard-host", "deployment/outboard-shim"}, applied("mtls-certified"), deleted("mtls-certified")},
 		{"helm", []string{"deployment/outboard-shim"}, (*installation).installWithHelm, (*installation).uninstallWithHelm},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
@@ -118,16 +119,19 @@ func deleted(name string) func(*installation) {
 	}
 }
 
-// installWithHelm installs the chart, first for a large cluster.
+// installWithHelm installs the chart for a small cluster, after others that it removes: for a large cluster, and with
+// mutual TLS.
 func (i *installation) installWithHelm() {
-	i.helmInstalls("large")
+	i.helmInstalls("size=large")
 	i.helmUninstalls()
-	i.helmInstalls("small")
+	i.helmInstalls("mode=mtls,certManager.enabled=true")
+	i.helmUninstalls()
+	i.helmInstalls("size=small")
 }
 
-func (i *installation) helmInstalls(size string) {
-	i.timed("helm install, size "+size, func() {
-		i.helm("install", "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--create-namespace", "--set", "size="+size, "--wait")
+func (i *installation) helmInstalls(values string) {
+	i.timed("helm install --set "+values, func() {
+		i.helm("install", "outboard", filepath.Join(i.root, "deploy", "chart", "outboard"), "--create-namespace", "--set", values, "--wait")
 	})
 	i.timed("helm test", func() { i.helm("test", "outboard") })
 }
