@@ -54,7 +54,7 @@ func ApplyResources(ctx context.Context, c *controlplane.ControlPlane) error {
 // Start runs cert-manager until the control plane stops, and returns when its webhook accepts an Issuer. `progress` hears
 // of the first build, which takes minutes.
 func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(format string, args ...any)) error {
-	program, err := controlplane.BuildTool(ctx, "cert-manager-"+Version, "integration/cert_manager/program", progress)
+	program, err := controlplane.BuildTool(ctx, "cert-manager-"+Version, "integration/cert_manager/program", ".", progress)
 	if err != nil {
 		return err
 	}

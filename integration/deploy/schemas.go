@@ -13,6 +13,7 @@ import (
 
 	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
+	prometheusoperator "outboard.dev/integration/prometheus_operator"
 )
 
 // SchemaFile is where WriteSchemas writes the schema of a kind, as a template of kubeconform.
@@ -24,8 +25,8 @@ const definitionPrefix = "#/definitions/"
 var publishedCRDs = []struct{ module, version, file string }{
 	{certmanager.Module, certmanager.Version, "deploy/crds/cert-manager.io_certificates.yaml"},
 	{certmanager.Module, certmanager.Version, "deploy/crds/cert-manager.io_issuers.yaml"},
-	{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml"},
-	{"github.com/prometheus-operator/prometheus-operator", "v0.85.0", "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"},
+	{prometheusoperator.Module, prometheusoperator.Version, prometheusoperator.CRDs + "/monitoring.coreos.com_servicemonitors.yaml"},
+	{prometheusoperator.Module, prometheusoperator.Version, prometheusoperator.CRDs + "/monitoring.coreos.com_podmonitors.yaml"},
 }
 
 // WriteSchemas writes JSON schemas of Kubernetes' kinds and of publishedCRDs into `folder`, for kubeconform. They are
