@@ -208,6 +208,24 @@ tier_go() {
   go_tests go "parity with kube-scheduler, wire schema, checker" -timeout 40m "${packages[@]}"
 }
 
+# Debian's Prometheus, unpacked but not installed, because an installed package starts a service.
+need_prometheus() {
+  local folder=$cache/prometheus
+  export OUTBOARD_PROMETHEUS=$folder/usr/bin/prometheus
+  [[ -x $OUTBOARD_PROMETHEUS ]] && return
+  if [[ ${OUTBOARD_INSTALL:-1} == 0 ]] || ! command -v apt-get >/dev/null; then
+    OUTBOARD_PROMETHEUS=$(command -v prometheus || true)
+    return
+  fi
+  say "fetching Debian's prometheus into $folder"
+  rm -rf "$folder"
+  mkdir -p "$folder"
+  local as_root=()
+  [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+  (cd "$folder" && { apt-get --quiet --quiet download prometheus || { "${as_root[@]}" apt-get --quiet --quiet update && apt-get --quiet --quiet download prometheus; }; } &&
+    dpkg-deb --extract prometheus_*.deb . && rm prometheus_*.deb)
+}
+
 # The shim with fail points, for the tests that kill or hold it at a point. All but five libraries come from the compiler cache.
 build_fail_points() { alone build_fail_points_alone; }
 

@@ -69,8 +69,8 @@ func InstallTool(ctx context.Context, folder, module string, progress func(forma
 }
 
 // BuildTool builds a package as a file of ToolsDirectory, in a folder of this repository that is a Go module of its own:
-// ".", or a package of a required module. Go rebuilds it only after a change.
-func BuildTool(ctx context.Context, name, folder, pkg string, progress func(format string, args ...any)) (program string, err error) {
+// ".", or a package of a required module. Go rebuilds it only after a change. Flags are those of `go build`.
+func BuildTool(ctx context.Context, name, folder, pkg string, progress func(format string, args ...any), flags ...string) (program string, err error) {
 	dir, unlock, err := lockTools()
 	if err != nil {
 		return "", err
@@ -84,7 +84,7 @@ func BuildTool(ctx context.Context, name, folder, pkg string, progress func(form
 	if !isExecutable(program) {
 		progress("building %s (the first time takes minutes)", name)
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, pkg)
+	cmd := exec.CommandContext(ctx, "go", append(append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, flags...), "-o", program, pkg)...)
 	cmd.Dir = filepath.Join(root, folder)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build in %s: %w\n%s", folder, err, out)

@@ -1,4 +1,5 @@
-// Package prometheusoperator runs the real Prometheus operator beside a control plane of package controlplane.
+// Package prometheusoperator runs the real Prometheus operator beside a control plane of package controlplane, and builds a
+// Prometheus that can ask the API server.
 package prometheusoperator
 
 import (
@@ -9,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,10 +21,17 @@ import (
 	controlplane "outboard.dev/integration/control_plane"
 )
 
-// Module and Version are the operator's. program/go.mod requires the same.
+// Module and Version are the operator's. operator/go.mod requires the same.
 const (
 	Module  = "github.com/prometheus-operator/prometheus-operator"
 	Version = "v0.85.0"
+)
+
+// Of Prometheus; Go modules number its version 3.13.5 so. prometheus/go.mod requires the same.
+const (
+	prometheusModule  = "github.com/prometheus/prometheus"
+	prometheusVersion = "v0.313.5"
+	prometheusRelease = "3.13.5"
 )
 
 // CRDs is the folder of the module with its CustomResourceDefinitions.
@@ -35,7 +44,7 @@ var prometheuses = schema.GroupVersionResource{Group: "monitoring.coreos.com", V
 // Start runs the operator until the control plane stops, with the administrator's rights, and returns when the API server
 // serves its resources. `progress` hears of the first build, which takes minutes.
 func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(format string, args ...any)) error {
-	program, err := controlplane.BuildTool(ctx, "prometheus-operator-"+Version, "integration/prometheus_operator/program", Module+"/cmd/operator", progress)
+	program, err := controlplane.BuildTool(ctx, "prometheus-operator-"+Version, "integration/prometheus_operator/operator", Module+"/cmd/operator", progress)
 	if err != nil {
 		return err
 	}
@@ -92,9 +101,15 @@ func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(form
 	return err
 }
 
-// CreatePrometheus creates a Prometheus object of this version that selects all monitors and rules of all namespaces. The
-// operator writes its configuration; without replicas it runs no pod.
-func CreatePrometheus(ctx context.Context, c *controlplane.ControlPlane, namespace, name, version string) error {
+// Program builds Prometheus with Kubernetes as its only discovery, which Debian's lacks.
+func Program(ctx context.Context, progress func(format string, args ...any)) (string, error) {
+	return controlplane.BuildTool(ctx, "prometheus-"+prometheusVersion, "integration/prometheus_operator/prometheus", prometheusModule+"/cmd/prometheus",
+		progress, "-tags=remove_all_sd,enable_kubernetes_sd")
+}
+
+// CreatePrometheus creates a Prometheus object that selects all monitors and rules of all namespaces. The operator writes a
+// configuration for the version of Program; without replicas it runs no pod.
+func CreatePrometheus(ctx context.Context, c *controlplane.ControlPlane, namespace, name string) error {
 	client, err := c.Dynamic()
 	if err != nil {
 		return err
@@ -103,7 +118,7 @@ func CreatePrometheus(ctx context.Context, c *controlplane.ControlPlane, namespa
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "monitoring.coreos.com/v1", "kind": "Prometheus", "metadata": map[string]any{"name": name},
 		"spec": map[string]any{
-			"version": version, "replicas": int64(0),
+			"version": prometheusRelease, "replicas": int64(0),
 			"serviceMonitorSelector": all, "serviceMonitorNamespaceSelector": all, "podMonitorSelector": all, "podMonitorNamespaceSelector": all,
 			"ruleSelector": all, "ruleNamespaceSelector": all,
 		},
@@ -145,5 +160,6 @@ func unzipped(secret *corev1.Secret) (string, error) {
 		return "", fmt.Errorf("prometheus.yaml.gz of Secret %s: %w", secret.Name, err)
 	}
 	text, err := io.ReadAll(reader)
-	return string(text), err
+	// The reloader in Prometheus' pod replaces these by its environment.
+	return strings.NewReplacer("$(SHARD)", "0", "$(POD_NAME)", "outside").Replace(string(text)), err
 }

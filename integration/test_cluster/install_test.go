@@ -114,7 +114,7 @@ func applied(name string) func(*installation) {
 func deleted(name string) func(*installation) {
 	return func(i *installation) {
 		i.timed("kubectl delete -k", func() {
-			i.kubectl("delete", "-k", filepath.Join(i.root, "deploy", "kustomize", name), "--timeout", patience.String())
+			i.kubectl("delete", "-k", filepath.Join(i.root, "deploy", "kustomize", name), "--ignore-not-found", "--timeout", patience.String())
 		})
 	}
 }

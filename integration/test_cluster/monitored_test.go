@@ -7,7 +7,6 @@ import (
 	"maps"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,15 +22,14 @@ import (
 // What Prometheus' operator makes of the shipped monitors and rules works: the real operator writes a configuration, with
 // which a real Prometheus reads every page of every pod, and evaluates every rule.
 func TestMonitored(t *testing.T) {
-	program := metrics.PrometheusProgram(t)
 	images := imageArchives(t)
+	program, err := prometheusoperator.Program(t.Context(), t.Logf)
+	if err != nil {
+		t.Fatal(err)
+	}
 	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
 	if err := prometheusoperator.Start(t.Context(), c.ControlPlane, t.Logf); err != nil {
 		t.Fatal(err)
-	}
-	version, err := exec.CommandContext(t.Context(), program, "--version").CombinedOutput()
-	if words := strings.Fields(string(version)); err != nil || len(words) < 3 {
-		t.Fatalf("%s --version: %v %s", program, err, version)
 	}
 	for _, kind := range []struct {
 		name      string
@@ -54,10 +52,10 @@ func TestMonitored(t *testing.T) {
 			i.kubectl("apply", "-k", filepath.Join(i.root, "deploy", "kustomize", kind.name))
 			i.kubectl("apply", "-k", i.alerts())
 			i.timed("all pods are ready", i.rolledOut)
-			if err := prometheusoperator.CreatePrometheus(t.Context(), c.ControlPlane, "default", kind.name, strings.Fields(string(version))[2]); err != nil {
+			if err := prometheusoperator.CreatePrometheus(t.Context(), c.ControlPlane, "default", kind.name); err != nil {
 				t.Fatal(err)
 			}
-			address := metrics.StartPrometheus(t, i.configuration(kind.name, len(kind.pages)))
+			address := metrics.Start(t, program, i.configuration(kind.name, len(kind.pages)))
 			i.timed("every page is read", func() {
 				i.eventually("targets", func(context.Context) error { return targets(address, kind.pages) })
 			})

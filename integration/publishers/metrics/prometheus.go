@@ -26,8 +26,14 @@ func PrometheusProgram(t *testing.T) string {
 	return ""
 }
 
-// StartPrometheus runs Prometheus with this configuration until the test ends, and returns its address.
+// StartPrometheus runs Debian's Prometheus with this configuration until the test ends, and returns its address.
 func StartPrometheus(t *testing.T, config string) string {
+	t.Helper()
+	return Start(t, PrometheusProgram(t), config)
+}
+
+// Start is StartPrometheus of another Prometheus.
+func Start(t *testing.T, program, config string) string {
 	t.Helper()
 	folder := t.TempDir()
 	file := filepath.Join(folder, "prometheus.yml")
@@ -44,7 +50,7 @@ func StartPrometheus(t *testing.T, config string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.Command(PrometheusProgram(t), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"),
+	process := exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"),
 		"--web.listen-address="+address, "--log.level=warn")
 	process.Stdout, process.Stderr = log, log
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

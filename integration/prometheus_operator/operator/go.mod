@@ -1,5 +1,5 @@
 // The operator, from exactly the versions that it requires.
-module outboard.dev/integration/prometheus_operator/program
+module outboard.dev/integration/prometheus_operator/operator
 
 go 1.26.0
 
