@@ -63,8 +63,8 @@ type Options struct {
 	Audit bool
 	// Pinned uses Kubernetes' programs of the pinned release, regardless of OUTBOARD_KUBERNETES.
 	Pinned bool
-	// NodeAddress, if set, is where the API server listens instead of at 127.0.0.1, so that kubelets and pods reach it:
-	// an address of this machine. A kubelet then has the rights of its own node alone (Kubeconfig with the group
+	// NodeAddress, if set, is where the API server listens (port 6443) instead of at 127.0.0.1, so that kubelets and pods
+	// reach it: an address of this machine that no other control plane has. A kubelet then has the rights of its own node alone (Kubeconfig with the group
 	// system:nodes), the Service `kubernetes` leads to the API server, and webhooks are called at their pods.
 	NodeAddress net.IP
 	// StrictTokens makes service account tokens expire at their expiration time; otherwise the API server accepts
@@ -133,6 +133,9 @@ func start(ctx context.Context, tools *Tools, options Options) (_ *ControlPlane,
 	ports, err := freePorts(3)
 	if err != nil {
 		return nil, err
+	}
+	if options.NodeAddress != nil {
+		ports[2] = nodeAPIPort
 	}
 	c.EtcdURL = fmt.Sprintf("http://127.0.0.1:%d", ports[0])
 	c.URL = fmt.Sprintf("https://%s:%d", c.address(), ports[2])

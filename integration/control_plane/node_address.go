@@ -8,6 +8,9 @@ import (
 // ServiceAddresses are the addresses of Services.
 const ServiceAddresses = "10.0.0.0/24"
 
+// nodeAPIPort is the usual port, which the shipped NetworkPolicies allow.
+const nodeAPIPort = 6443
+
 // kubernetesAddress is that of the Service `kubernetes`, always the first.
 const kubernetesAddress = "10.0.0.1"
 

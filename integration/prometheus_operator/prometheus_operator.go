@@ -48,6 +48,30 @@ func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(form
 	if err != nil {
 		return err
 	}
+	if err := ApplyResources(ctx, c); err != nil {
+		return err
+	}
+	restConfig, err := c.RESTConfig()
+	if err != nil {
+		return err
+	}
+	credentials := map[string][]byte{"operator-ca.crt": restConfig.CAData, "operator.crt": restConfig.CertData, "operator.key": restConfig.KeyData}
+	for name, data := range credentials {
+		if err := os.WriteFile(filepath.Join(c.Dir, name), data, 0o600); err != nil {
+			return err
+		}
+	}
+	addresses, err := controlplane.FreeAddresses(1)
+	if err != nil {
+		return err
+	}
+	_, err = c.StartProcess("prometheus-operator", program, "--apiserver="+restConfig.Host, "--ca-file="+filepath.Join(c.Dir, "operator-ca.crt"),
+		"--cert-file="+filepath.Join(c.Dir, "operator.crt"), "--key-file="+filepath.Join(c.Dir, "operator.key"), "--web.listen-address="+addresses[0])
+	return err
+}
+
+// ApplyResources makes the API server serve the operator's resources, and returns when it does. Nothing answers them.
+func ApplyResources(ctx context.Context, c *controlplane.ControlPlane) error {
 	folder, err := controlplane.ModuleFolder(ctx, Module, Version)
 	if err != nil {
 		return err
@@ -69,23 +93,9 @@ func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(form
 	if err != nil {
 		return err
 	}
-	restConfig, err := c.RESTConfig()
-	if err != nil {
-		return err
-	}
-	credentials := map[string][]byte{"operator-ca.crt": restConfig.CAData, "operator.crt": restConfig.CertData, "operator.key": restConfig.KeyData}
-	for name, data := range credentials {
-		if err := os.WriteFile(filepath.Join(c.Dir, name), data, 0o600); err != nil {
-			return err
-		}
-	}
-	addresses, err := controlplane.FreeAddresses(1)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for { // Before the operator starts: it asks once which of its resources exist.
+	for {
 		_, err := client.Resource(prometheuses).List(ctx, metav1.ListOptions{})
 		if err == nil {
 			break
@@ -96,9 +106,7 @@ func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(form
 		case <-time.After(50 * time.Millisecond): // Poll interval.
 		}
 	}
-	_, err = c.StartProcess("prometheus-operator", program, "--apiserver="+restConfig.Host, "--ca-file="+filepath.Join(c.Dir, "operator-ca.crt"),
-		"--cert-file="+filepath.Join(c.Dir, "operator.crt"), "--key-file="+filepath.Join(c.Dir, "operator.key"), "--web.listen-address="+addresses[0])
-	return err
+	return nil
 }
 
 // Program builds Prometheus with Kubernetes as its only discovery, which Debian's lacks.

@@ -2,10 +2,14 @@ package testcluster_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,12 +19,17 @@ import (
 	testcluster "outboard.dev/integration/test_cluster"
 )
 
-// The shipped webhook beside kube-scheduler, with both ways to a certificate that docs/beside-kube-scheduler.md has: the
-// API server asks the leader's pod through its Service about the binds of others, also after the leader has changed.
+// The shipped webhook beside kube-scheduler, with both ways to a certificate that docs/beside-kube-scheduler.md has, and
+// with NetworkPolicies enforced: the API server asks the leader's pod about the binds of others, also after the leader has
+// changed. This API server resolves the Service to the leader's EndpointSlice; others call the Service's address, so that
+// must lead to the leader, too.
 func TestTheBindingWebhook(t *testing.T) {
 	images := imageArchives(t)
 	c := testcluster.ForTest(t, testcluster.Options{Nodes: 2, Images: images})
 	if err := certmanager.Start(t.Context(), c.ControlPlane, t.Logf); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.EnforcePolicies(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for name, prepare := range map[string]func(*installation){
@@ -45,6 +54,7 @@ func TestTheBindingWebhook(t *testing.T) {
 			if err := c.ReachService(t.Context(), service.Spec.ClusterIP); err != nil {
 				t.Fatal(err)
 			}
+			i.leaderAnswersAt(service.Spec.ClusterIP)
 			// Each bind of others needs an answer from now on, so a pod that runs proves that there was one.
 			i.kubectl("patch", "validatingwebhookconfiguration", "outboard-bindings.outboard-system", "--type=json",
 				"-p", `[{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Fail"}]`)
@@ -52,11 +62,31 @@ func TestTheBindingWebhook(t *testing.T) {
 			leader := i.mustLead()
 			i.kubectl("delete", "pod", leader.Name, "--namespace", namespace, "--wait=false")
 			i.anotherLeads(leader)
+			i.leaderAnswersAt(service.Spec.ClusterIP)
 			i.asksAboutOthersBinds("second")
 			deleted(name)(i)
 			i.leavesNothing()
 		})
 	}
+}
+
+// leaderAnswersAt: at the Service's address a server answers that the webhook's authority trusts.
+func (i *installation) leaderAnswersAt(address string) {
+	i.Helper()
+	i.eventually("the Service's address", func(ctx context.Context) error { // kube-proxy follows the EndpointSlice.
+		webhook, err := i.client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(ctx, "outboard-bindings."+namespace, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(webhook.Webhooks[0].ClientConfig.CABundle)
+		dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: time.Second}, Config: &tls.Config{RootCAs: roots, ServerName: "outboard-leader." + namespace + ".svc"}}
+		connection, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(address, "10272"))
+		if err != nil {
+			return err
+		}
+		return connection.Close()
+	})
 }
 
 // asksAboutOthersBinds: a pod of kube-scheduler runs; another scheduler's bind to a node that Outboard has filled is denied,

@@ -82,6 +82,9 @@ func TestInstall(t *testing.T) {
 	if err := certmanager.Start(t.Context(), c.ControlPlane, t.Logf); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.EnforcePolicies(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, kind := range []struct {
 		name            string
 		workloads       []string

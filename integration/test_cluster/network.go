@@ -68,8 +68,8 @@ func (n *network) podRoute(node int) string {
 	return fmt.Sprintf("route add %s via %s", n.slot.subnet(node), n.slot.node(node))
 }
 
-// ReachService lets the API server call a Service's address, which a webhook names: kube-proxy of the first node
-// translates it, because none runs on this machine.
+// ReachService lets this machine connect to a Service's address: kube-proxy of the first node translates it, because none
+// runs here.
 func (c *Cluster) ReachService(ctx context.Context, address string) error {
 	return ip(ctx, 0, fmt.Sprintf("route replace %s via %s", address, c.slot.node(1)))
 }

@@ -28,6 +28,7 @@ type Node struct {
 	Init *controlplane.Process
 	// Programs of the node. Kill ends one alone; containers go on.
 	Containerd, Kubelet, KubeProxy *controlplane.Process
+	others                         []*controlplane.Process
 
 	dir   string
 	tools *controlplane.NodeTools
@@ -191,7 +192,7 @@ func (n *Node) stop() {
 		return
 	}
 	n.Init.Kill()
-	for _, p := range []*controlplane.Process{n.Containerd, n.Kubelet, n.KubeProxy} {
+	for _, p := range append([]*controlplane.Process{n.Containerd, n.Kubelet, n.KubeProxy}, n.others...) {
 		if p == nil {
 			continue
 		}
