@@ -34,13 +34,13 @@ const (
 	startTimeout = time.Minute // Long, because the machine may be busy.
 )
 
-// resources are those that Outboard's manifests and the program use.
-var resources = []schema.GroupVersionResource{
-	{Group: "cert-manager.io", Version: "v1", Resource: "certificates"},
-	{Group: "cert-manager.io", Version: "v1", Resource: "certificaterequests"},
-	{Group: "cert-manager.io", Version: "v1", Resource: "issuers"},
-	{Group: "cert-manager.io", Version: "v1", Resource: "clusterissuers"},
-}
+var (
+	group        = schema.GroupVersion{Group: "cert-manager.io", Version: "v1"}
+	Certificates = group.WithResource("certificates")
+	issuers      = group.WithResource("issuers")
+	// What the program needs to be served.
+	resources = []schema.GroupVersionResource{Certificates, issuers, group.WithResource("certificaterequests"), group.WithResource("clusterissuers")}
+)
 
 // ApplyResources makes the API server serve cert-manager's resources, and returns when it does. Nothing answers them.
 func ApplyResources(ctx context.Context, c *controlplane.ControlPlane) error {
@@ -94,7 +94,7 @@ func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(form
 	issuer := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Issuer",
 		"metadata": map[string]any{"name": "probe"}, "spec": map[string]any{"selfSigned": map[string]any{}}}}
 	return process.WaitUntil(ctx, "its webhook does not accept an Issuer", func(ctx context.Context) error {
-		_, err := client.Resource(resources[2]).Namespace(namespace).Create(ctx, issuer, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		_, err := client.Resource(issuers).Namespace(namespace).Create(ctx, issuer, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	})
 }

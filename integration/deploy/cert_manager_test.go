@@ -14,13 +14,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
 )
-
-var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version: "v1", Resource: "certificates"}
 
 // certified returns a cluster with cert-manager and an installation, all of whose Certificates were issued.
 func certified(t *testing.T, installation string) (*cluster, []*unstructured.Unstructured) {
@@ -48,7 +45,7 @@ func certified(t *testing.T, installation string) (*cluster, []*unstructured.Uns
 func (c *cluster) awaitCertificate(name string) {
 	c.Helper()
 	c.eventually(func() error {
-		certificate, err := c.dynamic.Resource(certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
+		certificate, err := c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -76,7 +73,7 @@ func (c *cluster) renewCertificate(name string) {
 	c.Helper()
 	before := c.secret(name)["tls.crt"]
 	c.eventually(func() error { // The controllers write the status, too.
-		certificate, err := c.dynamic.Resource(certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
+		certificate, err := c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -89,7 +86,7 @@ func (c *cluster) renewCertificate(name string) {
 		if err := unstructured.SetNestedSlice(certificate.Object, conditions, "status", "conditions"); err != nil {
 			return err
 		}
-		_, err = c.dynamic.Resource(certificates).Namespace(namespace).UpdateStatus(c.Context(), certificate, metav1.UpdateOptions{})
+		_, err = c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).UpdateStatus(c.Context(), certificate, metav1.UpdateOptions{})
 		return err
 	})
 	c.eventually(func() error {
