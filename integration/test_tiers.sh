@@ -244,6 +244,7 @@ tier_cluster() {
   build_fail_points
   claims_host cluster
   step cluster "programs of the control plane" bash -c 'cd integration && go run ./control_plane/cmd/build-tools'
+  step cluster "cert-manager" bash -c 'cd integration && go test ./cert_manager'
   # Tests wait most of the time, so several share the cores: up to eight control planes, each with 0.5 GB. The package that takes
   # longest comes first.
   tries=2 go_tests cluster "real control plane" -p 3 -parallel 2 -timeout 40m ./faults/... ./control_plane/... ./scenarios/... ./deploy/... ./operations ./publishers/... ./test_cluster/...

@@ -51,10 +51,14 @@ func ApplyResources(ctx context.Context, c *controlplane.ControlPlane) error {
 	return applyResources(ctx, c, files)
 }
 
-// Start runs cert-manager until the control plane stops, and returns when its webhook accepts an Issuer. `progress` hears
-// of the first build, which takes minutes.
+// Build builds the program, and returns its path. `progress` hears of the first build, which takes minutes.
+func Build(ctx context.Context, progress func(format string, args ...any)) (string, error) {
+	return controlplane.BuildTool(ctx, "cert-manager-"+Version, "integration/cert_manager/program", ".", progress)
+}
+
+// Start runs cert-manager until the control plane stops, and returns when its webhook accepts an Issuer.
 func Start(ctx context.Context, c *controlplane.ControlPlane, progress func(format string, args ...any)) error {
-	program, err := controlplane.BuildTool(ctx, "cert-manager-"+Version, "integration/cert_manager/program", ".", progress)
+	program, err := Build(ctx, progress)
 	if err != nil {
 		return err
 	}

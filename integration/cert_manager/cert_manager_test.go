@@ -16,3 +16,10 @@ func TestTheProgramIsOfTheSameVersion(t *testing.T) {
 		t.Errorf("program/go.mod does not require %q", want)
 	}
 }
+
+// Before the tests that need it: their other parts do not wait for minutes.
+func TestTheProgramBuilds(t *testing.T) {
+	if _, err := Build(t.Context(), t.Logf); err != nil {
+		t.Fatal(err)
+	}
+}
