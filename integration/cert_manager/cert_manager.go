@@ -4,7 +4,6 @@ package certmanager
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"net"
 	"path"
@@ -111,26 +110,7 @@ func applyResources(ctx context.Context, c *controlplane.ControlPlane, files map
 			}
 		}
 	}
-	client, err := c.Dynamic()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for _, resource := range resources {
-		for {
-			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
-			if err == nil {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("%s is not served: %w", resource.Resource, err)
-			case <-time.After(50 * time.Millisecond): // Poll interval.
-			}
-		}
-	}
-	return nil
+	return c.AwaitServed(ctx, resources...)
 }
 
 // rendered returns the templates of cert-manager's chart by name, with its webhook at HOST:PORT.

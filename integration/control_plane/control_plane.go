@@ -64,8 +64,9 @@ type Options struct {
 	// Pinned uses Kubernetes' programs of the pinned release, regardless of OUTBOARD_KUBERNETES.
 	Pinned bool
 	// NodeAddress, if set, is where the API server listens (port 6443) instead of at 127.0.0.1, so that kubelets and pods
-	// reach it: an address of this machine that no other control plane has. A kubelet then has the rights of its own node alone (Kubeconfig with the group
-	// system:nodes), the Service `kubernetes` leads to the API server, and webhooks are called at their pods.
+	// reach it: an address of this machine that no other control plane has. A kubelet then has the rights of its own node
+	// alone (Kubeconfig with the group system:nodes), the Service `kubernetes` leads to the API server, and webhooks are
+	// called at their pods.
 	NodeAddress net.IP
 	// StrictTokens makes service account tokens expire at their expiration time; otherwise the API server accepts
 	// them for a year.
@@ -336,7 +337,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.WaitUntil(ctx, "not healthy", httpOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil || c.options.Controllers != nil {
+	if err := p.WaitUntil(ctx, "not healthy", HTTPOK(fmt.Sprintf("https://127.0.0.1:%d/healthz", ports[0]))); err != nil || c.options.Controllers != nil {
 		return err
 	}
 	// Pods can be created when the namespace has its service account.
@@ -371,7 +372,7 @@ func (c *ControlPlane) startKWOK(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.WaitUntil(ctx, "not healthy", httpOK("http://"+address+"/healthz"))
+	return p.WaitUntil(ctx, "not healthy", HTTPOK("http://"+address+"/healthz"))
 }
 
 func (c *ControlPlane) file(name string) string { return filepath.Join(c.Dir, name) }

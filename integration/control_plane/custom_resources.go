@@ -45,13 +45,18 @@ func (c *ControlPlane) ApplyCustomResources(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", file, err)
 		}
 	}
+	return c.AwaitServed(ctx, CustomResources()...)
+}
+
+// AwaitServed returns when the API server serves all these resources, which CustomResourceDefinitions define.
+func (c *ControlPlane) AwaitServed(ctx context.Context, resources ...schema.GroupVersionResource) error {
 	client, err := c.Dynamic()
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for _, resource := range CustomResources() {
+	for _, resource := range resources {
 		for {
 			_, err := client.Resource(resource).List(ctx, metav1.ListOptions{})
 			if err == nil {

@@ -160,8 +160,8 @@ func (p *Process) WaitUntil(ctx context.Context, what string, ready func(context
 	}
 }
 
-// httpOK succeeds if a GET of the address returns 200, without verification of the server.
-func httpOK(url string) func(context.Context) error {
+// HTTPOK succeeds if a GET of the address returns 200, without verification of the server.
+func HTTPOK(url string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := httpGet(ctx, url)
 		return err

@@ -112,7 +112,7 @@ func (k *KubeScheduler) Start() (err error) {
 func (k *KubeScheduler) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return k.Process.WaitUntil(ctx, "not ready", httpOK(k.url+"/readyz"))
+	return k.Process.WaitUntil(ctx, "not ready", HTTPOK(k.url+"/readyz"))
 }
 
 func (*KubeScheduler) Name() string { return "kube-scheduler" }
@@ -387,7 +387,7 @@ func (o *Outboard) StartShim() (err error) {
 func (o *Outboard) WaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	err := o.Shim.WaitUntil(ctx, "not ready", httpOK(o.url+"/readyz"))
+	err := o.Shim.WaitUntil(ctx, "not ready", HTTPOK(o.url+"/readyz"))
 	if err != nil && o.Host != nil {
 		err = fmt.Errorf("%w\nend of outboard-host's log:\n%s", err, o.Host.LogTail())
 	}
@@ -395,7 +395,7 @@ func (o *Outboard) WaitReady(ctx context.Context) error {
 }
 
 // Check asks for a health check, such as /livez. An error has the beginning of the page.
-func (o *Outboard) Check(ctx context.Context, path string) error { return httpOK(o.url + path)(ctx) }
+func (o *Outboard) Check(ctx context.Context, path string) error { return HTTPOK(o.url + path)(ctx) }
 
 func (*Outboard) Name() string { return "outboard" }
 

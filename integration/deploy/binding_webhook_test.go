@@ -4,7 +4,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
@@ -121,23 +120,15 @@ func TestTheWebhooksCertificate(t *testing.T) {
 		if authority, err = base64.StdEncoding.DecodeString(patches[0].Value); err != nil {
 			t.Fatal(err)
 		}
-		roots := x509.NewCertPool()
-		if !roots.AppendCertsFromPEM(authority) {
-			t.Fatalf("not a certificate: %s", authority)
-		}
 		text, err = os.ReadFile(filepath.Join(store, "tls.crt"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		block, _ := pem.Decode(text)
-		if block == nil {
-			t.Fatalf("not PEM: %s", text)
-		}
-		certificate, err := x509.ParseCertificate(block.Bytes)
+		certificate, err := parsedCertificate(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := certificate.Verify(x509.VerifyOptions{Roots: roots, DNSName: "outboard-leader.elsewhere.svc"}); err != nil {
+		if err := verifies(text, authority, x509.ExtKeyUsageServerAuth, "outboard-leader.elsewhere.svc"); err != nil {
 			t.Error(err)
 		}
 		return authority, certificate.SerialNumber.String()

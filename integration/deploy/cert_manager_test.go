@@ -41,15 +41,21 @@ func certified(t *testing.T, installation string) (*cluster, []*unstructured.Uns
 	return c, all
 }
 
+// certificate returns a Certificate and its conditions.
+func (c *cluster) certificate(name string) (*unstructured.Unstructured, []any, error) {
+	certificate, err := c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+	return certificate, conditions, err
+}
+
 // awaitCertificate waits until a Certificate is issued, and not about to be issued again.
 func (c *cluster) awaitCertificate(name string) {
 	c.Helper()
 	c.eventually(func() error {
-		certificate, err := c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		_, conditions, err := c.certificate(name)
 		if err != nil {
 			return err
 		}
@@ -73,11 +79,7 @@ func (c *cluster) renewCertificate(name string) {
 	c.Helper()
 	before := c.secret(name)["tls.crt"]
 	c.eventually(func() error { // The controllers write the status, too.
-		certificate, err := c.dynamic.Resource(certmanager.Certificates).Namespace(namespace).Get(c.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		conditions, _, err := unstructured.NestedSlice(certificate.Object, "status", "conditions")
+		certificate, conditions, err := c.certificate(name)
 		if err != nil {
 			return err
 		}

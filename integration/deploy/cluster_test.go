@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -32,6 +31,7 @@ import (
 
 	certmanager "outboard.dev/integration/cert_manager"
 	controlplane "outboard.dev/integration/control_plane"
+	prometheusoperator "outboard.dev/integration/prometheus_operator"
 )
 
 const patience = time.Minute
@@ -147,8 +147,9 @@ func TestTheAPIServerTakesIt(t *testing.T) {
 				}
 			}
 			if strings.HasSuffix(i.name, "monitored") {
-				c.applyMonitors("ServiceMonitor", "servicemonitor")
-				c.applyMonitors("PodMonitor", "podmonitor")
+				if err := prometheusoperator.ApplyResources(t.Context(), c.ControlPlane); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if strings.HasSuffix(i.name, "-certified") {
 				if err := certmanager.ApplyResources(t.Context(), c.ControlPlane); err != nil {
@@ -277,29 +278,6 @@ func (c *cluster) takesADay() {
 	if pods < 10 {
 		c.Errorf("only %d pods", pods)
 	}
-}
-
-// applyMonitors makes the API server serve a resource of Prometheus' operator, with any content.
-func (c *cluster) applyMonitors(kind, singular string) {
-	c.Helper()
-	if err := c.Apply(c.Context(), fmt.Sprintf(`
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: %[2]ss.monitoring.coreos.com}
-spec:
-  group: monitoring.coreos.com
-  scope: Namespaced
-  names: {kind: %[1]s, plural: %[2]ss, singular: %[2]s}
-  versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`, kind, singular)); err != nil {
-		c.Fatal(err)
-	}
-	monitors := c.dynamic.Resource(schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: singular + "s"})
-	c.eventually(func() error {
-		_, err := monitors.List(c.Context(), metav1.ListOptions{})
-		return err
-	})
 }
 
 // refusesOthers: a pod that is not restricted is rejected.

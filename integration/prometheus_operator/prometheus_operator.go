@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,9 +36,10 @@ const (
 // CRDs is the folder of the module with its CustomResourceDefinitions.
 const CRDs = "example/prometheus-operator-crd"
 
-const startTimeout = time.Minute // Long, because the machine may be busy.
-
-var prometheuses = schema.GroupVersionResource{Group: "monitoring.coreos.com", Version: "v1", Resource: "prometheuses"}
+var (
+	group        = schema.GroupVersion{Group: "monitoring.coreos.com", Version: "v1"}
+	prometheuses = group.WithResource("prometheuses")
+)
 
 // Start runs the operator until the control plane stops, with the administrator's rights, and returns when the API server
 // serves its resources. `progress` hears of the first build, which takes minutes.
@@ -89,24 +89,7 @@ func ApplyResources(ctx context.Context, c *controlplane.ControlPlane) error {
 			return err
 		}
 	}
-	client, err := c.Dynamic()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	for {
-		_, err := client.Resource(prometheuses).List(ctx, metav1.ListOptions{})
-		if err == nil {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%s are not served: %w", prometheuses.Resource, err)
-		case <-time.After(50 * time.Millisecond): // Poll interval.
-		}
-	}
-	return nil
+	return c.AwaitServed(ctx, prometheuses, group.WithResource("servicemonitors"), group.WithResource("podmonitors"))
 }
 
 // Program builds Prometheus with Kubernetes as its only discovery, which Debian's lacks.

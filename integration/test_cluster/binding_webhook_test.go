@@ -97,11 +97,11 @@ func (i *installation) asksAboutOthersBinds(prefix string) {
 	if err != nil {
 		i.Fatal(err)
 	}
-	most := nodes.Items[0].Status.Allocatable.Memory().Value() * 6 / 10
+	most := corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(nodes.Items[0].Status.Allocatable.Memory().Value()*6/10, resource.BinarySI)}
 	small, ours, theirs := prefix+"-small", prefix+"-ours", prefix+"-theirs"
-	i.createPod(small, "default-scheduler", 0)
+	i.createPod("default", small, "default-scheduler", nil)
 	i.runs(small)
-	i.createPod(ours, i.scheduler, most)
+	i.createPod("default", ours, i.scheduler, most)
 	i.runs(ours)
 	pod, err := i.client.CoreV1().Pods("default").Get(i.Context(), ours, metav1.GetOptions{})
 	if err != nil {
@@ -111,7 +111,7 @@ func (i *installation) asksAboutOthersBinds(prefix string) {
 	if free == full {
 		free = nodes.Items[1].Name
 	}
-	i.createPod(theirs, "another-scheduler", most)
+	i.createPod("default", theirs, "another-scheduler", most)
 	bind := func(ctx context.Context, node string) error {
 		return i.client.CoreV1().Pods("default").Bind(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: theirs},
 			Target: corev1.ObjectReference{Kind: "Node", Name: node}}, metav1.CreateOptions{})
@@ -126,16 +126,4 @@ func (i *installation) asksAboutOthersBinds(prefix string) {
 	}
 	i.runs(theirs)
 	i.kubectl("delete", "pods", small, ours, theirs, "--force")
-}
-
-func (i *installation) createPod(name, scheduler string, memory int64) {
-	i.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "main", Image: testcluster.PauseImage,
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(memory, resource.BinarySI)}}}}},
-	}
-	if _, err := i.client.CoreV1().Pods("default").Create(i.Context(), pod, metav1.CreateOptions{}); err != nil {
-		i.Fatal(err)
-	}
 }

@@ -270,22 +270,27 @@ func (i *installation) runs(name string) {
 	})
 }
 
+// createPod creates a pod that only runs.
+func (i *installation) createPod(namespace, name, scheduler string, requests corev1.ResourceList) {
+	i.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{SchedulerName: scheduler, Containers: []corev1.Container{{Name: "main", Image: testcluster.PauseImage,
+			Resources: corev1.ResourceRequirements{Requests: requests}}}},
+	}
+	if _, err := i.client.CoreV1().Pods(namespace).Create(i.Context(), pod, metav1.CreateOptions{}); err != nil {
+		i.Fatal(err)
+	}
+}
+
 // runPod creates a further pod for Outboard, waits until it runs and deletes it: a kubelet runs no more than 110.
 func (i *installation) runPod() {
 	i.Helper()
 	i.pods++
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%d", i.pods)},
-		Spec: corev1.PodSpec{
-			SchedulerName: i.scheduler,
-			Containers:    []corev1.Container{{Name: "main", Image: testcluster.PauseImage}},
-		},
-	}
-	if _, err := i.client.CoreV1().Pods("default").Create(i.Context(), pod, metav1.CreateOptions{}); err != nil {
-		i.Fatal(err)
-	}
-	i.runs(pod.Name)
-	if err := i.client.CoreV1().Pods("default").Delete(i.Context(), pod.Name, *metav1.NewDeleteOptions(0)); err != nil {
+	name := fmt.Sprintf("pod-%d", i.pods)
+	i.createPod("default", name, i.scheduler, nil)
+	i.runs(name)
+	if err := i.client.CoreV1().Pods("default").Delete(i.Context(), name, *metav1.NewDeleteOptions(0)); err != nil {
 		i.Fatal(err)
 	}
 }

@@ -50,7 +50,7 @@ func TestMonitored(t *testing.T) {
 				i.createSecrets()
 			}
 			i.kubectl("apply", "-k", filepath.Join(i.root, "deploy", "kustomize", kind.name))
-			i.kubectl("apply", "-k", i.alerts())
+			i.kubectl("apply", "-f", filepath.Join(i.root, "deploy/kustomize/components/alerts/prometheus-rule.yaml"))
 			i.timed("all pods are ready", i.rolledOut)
 			if err := prometheusoperator.CreatePrometheus(t.Context(), c.ControlPlane, "default", kind.name); err != nil {
 				t.Fatal(err)
@@ -74,21 +74,6 @@ func TestMonitored(t *testing.T) {
 			i.leavesNothing()
 		})
 	}
-}
-
-// alerts is a folder for kubectl with the component of the alerts, which are part of no installation.
-func (i *installation) alerts() string {
-	i.Helper()
-	folder, err := os.MkdirTemp(filepath.Join(i.root, "build"), "alerts-") // kustomize takes relative paths only.
-	if err != nil {
-		i.Fatal(err)
-	}
-	i.Cleanup(func() { os.RemoveAll(folder) })
-	text := "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\ncomponents: [../../deploy/kustomize/components/alerts]\n"
-	if err := os.WriteFile(filepath.Join(folder, "kustomization.yaml"), []byte(text), 0o600); err != nil {
-		i.Fatal(err)
-	}
-	return folder
 }
 
 // configuration waits for what the operator writes for the Prometheus object, with so many jobs and the rules, and lets it

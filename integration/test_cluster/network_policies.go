@@ -3,7 +3,6 @@ package testcluster
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"os/exec"
 	"strings"
 
@@ -40,26 +39,9 @@ func (c *Cluster) EnforcePolicies(ctx context.Context) error {
 			return err
 		}
 		node.others = append(node.others, process)
-		if err := process.WaitUntil(ctx, "is not healthy", func(ctx context.Context) error { return healthy(ctx, node) }); err != nil {
+		if err := process.WaitUntil(ctx, "is not healthy", controlplane.HTTPOK(fmt.Sprintf("http://%s:%s/healthz", node.Address, policiesHealth))); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// healthy returns nil if the firewall of a node has applied all policies.
-func healthy(ctx context.Context, node *Node) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://%s:%s/healthz", node.Address, policiesHealth), nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", request.URL, response.Status)
 	}
 	return nil
 }

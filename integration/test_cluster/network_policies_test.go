@@ -87,15 +87,9 @@ func TestNetworkPolicies(t *testing.T) {
 // idlePod runs a pod that only runs, placed by kube-scheduler.
 func (i *installation) idlePod(namespace string) *corev1.Pod {
 	i.Helper()
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "idle"},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: testcluster.PauseImage}}},
-	}
-	if _, err := i.client.CoreV1().Pods(namespace).Create(i.Context(), pod, metav1.CreateOptions{}); err != nil {
-		i.Fatal(err)
-	}
+	i.createPod(namespace, "idle", corev1.DefaultSchedulerName, nil)
 	i.kubectl("wait", "pod/idle", "--namespace", namespace, "--for=condition=Ready", "--timeout", patience.String())
-	pod, err := i.client.CoreV1().Pods(namespace).Get(i.Context(), pod.Name, metav1.GetOptions{})
+	pod, err := i.client.CoreV1().Pods(namespace).Get(i.Context(), "idle", metav1.GetOptions{})
 	if err != nil {
 		i.Fatal(err)
 	}
